@@ -1,0 +1,122 @@
+//! The [`Store`] trait: bytes at offsets.
+//!
+//! A backend supplies two primitives that may transfer fewer bytes than asked
+//! for or fail with `Interrupted`, as the system calls under them do. The
+//! provided methods turn these into exact transfers, so the retry rule stands
+//! here once and an adapter that injects faults below it exercises it for
+//! every backend.
+//!
+//! Invariants:
+//! - `read_at` fills the whole buffer or fails; reading past the end is
+//!   [`Error::UnexpectedEnd`], never zeros.
+//! - `write_at` beyond the end extends the store; the gap reads as zeros.
+//! - The requests of one batch may run in any order and at the same time;
+//!   those of a write batch must not overlap.
+//! - Every method may be called by many threads at once.
+
+use std::fmt::Debug;
+use std::io;
+
+use crate::error::{Error, Result};
+
+/// One piece of a batch of reads.
+#[derive(Debug)]
+pub struct ReadRequest<'a> {
+    /// First byte to read.
+    pub offset: u64,
+    /// Filled completely.
+    pub buffer: &'a mut [u8],
+}
+
+/// One piece of a batch of writes.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteRequest<'a> {
+    /// First byte to write.
+    pub offset: u64,
+    /// Written completely.
+    pub data: &'a [u8],
+}
+
+/// Bytes at offsets, of any length up to `i64::MAX`.
+pub trait Store: Debug + Send + Sync {
+    /// What messages call this store: a path, or `memory`.
+    fn name(&self) -> String;
+
+    /// Reads some bytes at `offset`; 0 means the end of the store. May be
+    /// short or interrupted: callers use [`Store::read_at`].
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes some bytes at `offset`. May be short or interrupted: callers
+    /// use [`Store::write_at`].
+    fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize>;
+
+    /// The number of bytes in the store.
+    fn len(&self) -> Result<u64>;
+
+    /// Whether the store holds no byte.
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Cuts the store or extends it with zeros (sparsely where possible).
+    fn set_len(&self, len: u64) -> Result<()>;
+
+    /// Returns when everything written is on stable storage.
+    fn sync(&self) -> Result<()>;
+
+    /// Fills `buffer` from `offset`.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = offset + done as u64;
+            match self.read_some_at(at, &mut buffer[done..]) {
+                Ok(0) => {
+                    return Err(Error::UnexpectedEnd {
+                        store: self.name(),
+                        offset,
+                        wanted: buffer.len() as u64,
+                        end: at,
+                    });
+                }
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::read(self.name(), at, source)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `data` at `offset`.
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            match self.write_some_at(at, &data[done..]) {
+                Ok(0) => {
+                    let source = io::ErrorKind::WriteZero.into();
+                    return Err(Error::write(self.name(), at, source));
+                }
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::write(self.name(), at, source)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Performs every read of the batch; a backend may overlap them.
+    fn read_batch(&self, requests: &mut [ReadRequest<'_>]) -> Result<()> {
+        for request in requests {
+            self.read_at(request.offset, request.buffer)?;
+        }
+        Ok(())
+    }
+
+    /// Performs every write of the batch; a backend may overlap them.
+    fn write_batch(&self, requests: &[WriteRequest<'_>]) -> Result<()> {
+        for request in requests {
+            self.write_at(request.offset, request.data)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! The [`Transport`] trait: what a kind of rank must be able to do.
+//!
+//! Everything else ([`crate::Comm`]'s collectives) is built on it once, for
+//! ranks that are threads and for ranks that are MPI processes alike.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+
+/// A personalised many-to-many: for each peer, memory pieces to send and
+/// memory pieces to receive into.
+///
+/// The pieces for one peer are taken in the order in which they were added,
+/// as if joined end to end; the two sides may cut the same bytes at different
+/// places. The number of bytes that one rank sends to another must equal what
+/// the other expects from it; both know it beforehand. Sending to oneself is
+/// allowed and copies.
+#[derive(Debug, Default)]
+pub struct Exchange<'a> {
+    pub(crate) sends: Vec<(usize, &'a [u8])>,
+    pub(crate) receives: Vec<(usize, &'a mut [u8])>,
+}
+
+impl<'a> Exchange<'a> {
+    /// An exchange in which this rank takes part with nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a piece to send to `peer`.
+    pub fn send(&mut self, peer: usize, piece: &'a [u8]) {
+        if !piece.is_empty() {
+            self.sends.push((peer, piece));
+        }
+    }
+
+    /// Adds a piece to receive into from `peer`.
+    pub fn receive(&mut self, peer: usize, piece: &'a mut [u8]) {
+        if !piece.is_empty() {
+            self.receives.push((peer, piece));
+        }
+    }
+
+    /// The pieces to send, in the order added.
+    pub fn sends(&self) -> &[(usize, &'a [u8])] {
+        &self.sends
+    }
+
+    /// The pieces to receive into, in the order added.
+    pub fn receives_mut(&mut self) -> &mut [(usize, &'a mut [u8])] {
+        &mut self.receives
+    }
+}
+
+/// Messages between the ranks `0..size` of one group.
+///
+/// Invariants:
+/// - All calls block until done, but never for ever: when any rank of the
+///   program fails ([`Transport::fail`]), every waiting and every later call
+///   on every rank returns [`crate::Error::PeerFailed`] with that rank and
+///   its cause.
+/// - Waiting gives the processor away; there may be many more ranks than cores.
+/// - No count is limited to 2 GiB.
+pub trait Transport: Send + Sync {
+    /// This rank, counted from 0.
+    fn rank(&self) -> usize;
+
+    /// The number of ranks in the group.
+    fn size(&self) -> usize;
+
+    /// Sends `data` to rank `to`. May return before it is received (small
+    /// messages) or wait for the receiver (large ones).
+    fn send(&self, to: usize, tag: u16, data: &[u8]) -> Result<()>;
+
+    /// Receives the next message with `tag` from rank `from`, whose length
+    /// must be exactly that of `into`.
+    fn receive(&self, from: usize, tag: u16, into: &mut [u8]) -> Result<()>;
+
+    /// Collective: moves all pieces of all ranks.
+    fn exchange(&self, exchange: &mut Exchange<'_>) -> Result<()>;
+
+    /// Collective: returns when every rank of the group has called it.
+    fn barrier(&self) -> Result<()>;
+
+    /// Collective: divides the group. Ranks with the same colour form a new
+    /// group, ordered by `key` and then by rank; `None` joins none.
+    fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Arc<dyn Transport>>>;
+
+    /// Whether the ranks of this group can read one another's memory, so that
+    /// one exchange is cheaper than a tree of messages.
+    fn shares_memory(&self) -> bool;
+
+    /// Not collective: declares that this rank has failed for good with
+    /// `cause`, which makes every rank of the whole program return an error.
+    fn fail(&self, cause: &str);
+}
