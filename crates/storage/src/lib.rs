@@ -1,1 +1,37 @@
-//! placeholder
+//! Bytes at offsets: the storage layer of outcore.
+//!
+//! A [`Store`] reads and writes bytes at 64-bit offsets, one request at a time
+//! or in batches that the backend may overlap. It knows nothing of arrays.
+//!
+//! ```
+//! use outcore_storage::{MemoryStore, ReadRequest, Store};
+//!
+//! # fn main() -> outcore_storage::Result<()> {
+//! let store = MemoryStore::new();
+//! store.write_at(4, b"core")?;
+//! store.write_at(1, b"out")?;
+//! assert_eq!(store.len()?, 8);
+//!
+//! let (mut first, mut second) = ([0; 3], [0; 4]);
+//! store.read_batch(&mut [
+//!     ReadRequest { offset: 4, buffer: &mut second },
+//!     ReadRequest { offset: 1, buffer: &mut first },
+//! ])?;
+//! assert_eq!((&first, &second), (b"out", b"core"));
+//!
+//! // A read past the end is an error, never zeros.
+//! assert!(store.read_at(6, &mut first).is_err());
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod file;
+mod memory;
+mod pointer;
+mod store;
+
+pub use error::{Error, Result};
+pub use file::{Access, FileStore};
+pub use memory::MemoryStore;
+pub use store::{ReadRequest, Store, WriteRequest};

@@ -9,6 +9,7 @@
 //! Invariants:
 //! - `read_at` fills the whole buffer or fails; reading past the end is
 //!   [`Error::UnexpectedEnd`], never zeros.
+//! - A request that reaches beyond `i64::MAX` is [`Error::OutOfRange`].
 //! - `write_at` beyond the end extends the store; the gap reads as zeros.
 //! - The requests of one batch may run in any order and at the same time;
 //!   those of a write batch must not overlap.
@@ -66,6 +67,7 @@ pub trait Store: Debug + Send + Sync {
 
     /// Fills `buffer` from `offset`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        check_range(self, offset, buffer.len())?;
         let mut done = 0;
         while done < buffer.len() {
             let at = offset + done as u64;
@@ -88,6 +90,7 @@ pub trait Store: Debug + Send + Sync {
 
     /// Writes all of `data` at `offset`.
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
+        check_range(self, offset, data.len())?;
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
@@ -118,5 +121,18 @@ pub trait Store: Debug + Send + Sync {
             self.write_at(request.offset, request.data)?;
         }
         Ok(())
+    }
+}
+
+/// Checks that a transfer of `len` bytes at `offset` ends where a store can.
+pub(crate) fn check_range<S: Store + ?Sized>(store: &S, offset: u64, len: usize) -> Result<()> {
+    let len = len as u64;
+    match offset.checked_add(len) {
+        Some(end) if end <= i64::MAX as u64 => Ok(()),
+        _ => Err(Error::OutOfRange {
+            store: store.name(),
+            offset,
+            len,
+        }),
     }
 }

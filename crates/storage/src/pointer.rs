@@ -1,0 +1,64 @@
+//! A pointer to a store is a store: adapters, which own the store beneath
+//! them, can so be put over shared (`Arc<dyn Store>`), boxed or borrowed ones.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::store::{ReadRequest, Store, WriteRequest};
+
+/// Passes every method on, the provided ones too, so that nothing a backend
+/// does better is lost behind a pointer.
+macro_rules! store_behind {
+    ($pointer:ty) => {
+        impl<S: Store + ?Sized> Store for $pointer {
+            fn name(&self) -> String {
+                (**self).name()
+            }
+
+            fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+                (**self).read_some_at(offset, buffer)
+            }
+
+            fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize> {
+                (**self).write_some_at(offset, data)
+            }
+
+            fn len(&self) -> Result<u64> {
+                (**self).len()
+            }
+
+            fn is_empty(&self) -> Result<bool> {
+                (**self).is_empty()
+            }
+
+            fn set_len(&self, len: u64) -> Result<()> {
+                (**self).set_len(len)
+            }
+
+            fn sync(&self) -> Result<()> {
+                (**self).sync()
+            }
+
+            fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+                (**self).read_at(offset, buffer)
+            }
+
+            fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
+                (**self).write_at(offset, data)
+            }
+
+            fn read_batch(&self, requests: &mut [ReadRequest<'_>]) -> Result<()> {
+                (**self).read_batch(requests)
+            }
+
+            fn write_batch(&self, requests: &[WriteRequest<'_>]) -> Result<()> {
+                (**self).write_batch(requests)
+            }
+        }
+    };
+}
+
+store_behind!(Arc<S>);
+store_behind!(Box<S>);
+store_behind!(&S);
