@@ -1,1 +1,47 @@
-//! placeholder
+//! Pure index arithmetic for arrays larger than memory.
+//!
+//! - [`Section`]: the part of an array that one request names, from text by
+//!   [`Pattern`].
+//! - [`Layout`]: where each element stands in a file; turns a section into
+//!   [`Run`]s, the currency between the layers of outcore.
+//! - [`Distribution`]: which rank owns which element; [`Alignment`] of arrays
+//!   with a template.
+//! - [`divide`] and [`Pieces`]: a section in shares for ranks, and in pieces
+//!   that fit a memory budget.
+//!
+//! No input or output, no `unsafe`, nothing that depends on a machine. Indices
+//! and offsets are 64-bit; whatever could overflow is checked where a value is
+//! made, so that the loops need not.
+//!
+//! ```
+//! use outcore_geometry::{Layout, Order, Section};
+//! let layout = Layout::new(&[8, 8], 4, &Order::Row, None)?;
+//! let section = Section::parse("0:8:4, 2:6", layout.shape())?;
+//! let runs: Vec<_> = layout.runs(&section)?.collect();
+//! assert_eq!(runs.len(), 2);
+//! assert_eq!((runs[1].file_offset, runs[1].buffer_offset, runs[1].len), (136, 16, 16));
+//! # Ok::<(), outcore_geometry::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod axis;
+mod error;
+mod expression;
+mod layout;
+mod order;
+mod pattern;
+mod run;
+mod section;
+mod shape;
+mod tiling;
+
+pub use axis::AxisSection;
+pub use error::{Error, Result};
+pub use layout::Layout;
+pub use order::{Arrangement, Order};
+pub use pattern::Pattern;
+pub use run::{Run, Runs};
+pub use section::Section;
+pub use shape::{element_count, parse_shape, shape_text};
+pub use tiling::{Pieces, divide};

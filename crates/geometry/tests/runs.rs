@@ -1,0 +1,150 @@
+//! Runs against an oracle that places every element by itself.
+
+use outcore_geometry::{AxisSection, Layout, Order, Run, Section};
+use proptest::prelude::*;
+
+/// Every index of a section in the order of a dense buffer.
+fn elements(section: &Section, slowest_first: &[usize]) -> Vec<Vec<u64>> {
+    let mut points = vec![vec![0; section.axes().len()]];
+    if section.is_empty() {
+        return Vec::new();
+    }
+    for axis in slowest_first {
+        let taken = &section.axes()[*axis];
+        points = points
+            .iter()
+            .flat_map(|point| {
+                (0..taken.count()).map(move |at| {
+                    let mut point = point.clone();
+                    point[*axis] = taken.index(at);
+                    point
+                })
+            })
+            .collect();
+    }
+    points
+}
+
+/// The file offset of one element, by the definition of the layout.
+fn offset(layout: &Layout, index: &[u64]) -> u64 {
+    let whole = layout.shape().to_vec();
+    let tile = layout.tile().map_or(whole.clone(), <[u64]>::to_vec);
+    let (mut tile_number, mut inside, mut tile_len) = (0, 0, 1);
+    for axis in layout.slowest_first() {
+        let tiles = whole[*axis].div_ceil(tile[*axis]);
+        tile_number = tile_number * tiles + index[*axis] / tile[*axis];
+        inside = inside * tile[*axis] + index[*axis] % tile[*axis];
+        tile_len *= tile[*axis];
+    }
+    (tile_number * tile_len + inside) * layout.element_size()
+}
+
+fn oracle(layout: &Layout, section: &Section) -> Vec<Run> {
+    let size = layout.element_size();
+    let mut runs: Vec<Run> = elements(section, layout.slowest_first())
+        .iter()
+        .enumerate()
+        .map(|(at, index)| Run {
+            file_offset: offset(layout, index),
+            buffer_offset: at as u64 * size,
+            len: size,
+        })
+        .collect();
+    runs.sort_by_key(|run| run.file_offset);
+    runs.dedup_by(|next, run| {
+        let touches = run.file_offset + run.len == next.file_offset
+            && run.buffer_offset + run.len == next.buffer_offset;
+        if touches {
+            run.len += next.len;
+        }
+        touches
+    });
+    runs
+}
+
+fn check(layout: &Layout, section: &Section) {
+    let expected = oracle(layout, section);
+    let mut walk = layout.runs(section).unwrap();
+    let totals = walk.totals();
+    let found: Vec<Run> = walk.by_ref().collect();
+    assert_eq!(found, expected, "{section} of {layout:?}");
+    assert_eq!(walk.next(), None);
+    assert_eq!(walk.totals(), totals);
+    let bytes: u64 = expected.iter().map(|run| run.len).sum();
+    assert_eq!(
+        totals,
+        (expected.len() as u64, bytes),
+        "{section} of {layout:?}"
+    );
+    assert_eq!(bytes, section.count() * layout.element_size());
+}
+
+fn axis() -> impl Strategy<Value = (u64, AxisSection, u64)> {
+    (1u64..9, 1u64..6).prop_flat_map(|(extent, tile)| {
+        let range = (0..=extent, 0..=extent, 1u64..5)
+            .prop_map(|(lower, upper, stride)| AxisSection::range(lower, upper, stride).unwrap());
+        let whole = Just(AxisSection::span(0, extent));
+        let list = proptest::collection::btree_set(0..extent, 0..extent as usize + 1)
+            .prop_map(|set| AxisSection::list(set.into_iter().collect::<Vec<_>>()).unwrap());
+        (Just(extent), prop_oneof![range, whole, list], Just(tile))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #[test]
+    fn runs_are_those_of_the_oracle(
+        (axes, order) in proptest::collection::vec(axis(), 0..5).prop_flat_map(|axes| {
+            let order = Just((0..axes.len()).collect::<Vec<_>>()).prop_shuffle();
+            (Just(axes), order)
+        }),
+        element_size in prop_oneof![Just(1u64), Just(2), Just(4), Just(8), Just(16), Just(3)],
+        tiled in any::<bool>(),
+    ) {
+        let shape: Vec<u64> = axes.iter().map(|axis| axis.0).collect();
+        let tile: Vec<u64> = axes.iter().map(|axis| axis.2).collect();
+        let section = Section::new(axes.iter().map(|axis| axis.1.clone()).collect()).unwrap();
+        let layout = Layout::new(
+            &shape, element_size, &Order::Axes(order), tiled.then_some(&tile[..]),
+        ).unwrap();
+        check(&layout, &section);
+    }
+}
+
+#[test]
+fn eight_axes_and_none() {
+    let shape = [2, 3, 2, 2, 3, 2, 2, 3];
+    for order in [Order::Row, Order::Column] {
+        let layout = Layout::new(&shape, 4, &order, None).unwrap();
+        check(&layout, &Section::whole(&shape).unwrap());
+        check(
+            &layout,
+            &Section::parse("::2, 1:, :, 0, ::2, :, :, 1:3", &shape).unwrap(),
+        );
+        let scalar = Layout::new(&[], 8, &order, None).unwrap();
+        check(&scalar, &Section::whole(&[]).unwrap());
+    }
+    let tiled = Layout::new(&shape, 4, &Order::Row, Some(&[1, 2, 2, 1, 2, 2, 1, 2])).unwrap();
+    check(&tiled, &Section::whole(&shape).unwrap());
+}
+
+#[test]
+fn runs_that_touch_where_the_loop_turns_over_are_one() {
+    let layout = Layout::new(&[4, 10], 1, &Order::Row, None).unwrap();
+    let section = Section::parse(":, ::9", layout.shape()).unwrap();
+    check(&layout, &section);
+    assert_eq!(layout.runs(&section).unwrap().totals(), (5, 8));
+}
+
+#[test]
+fn huge_sections_are_counted_without_walking() {
+    let layout = Layout::new(&[1 << 30, 1 << 30], 4, &Order::Row, None).unwrap();
+    let section = Section::parse("::2, ::2", layout.shape()).unwrap();
+    assert_eq!(layout.runs(&section).unwrap().totals(), (1 << 58, 1 << 60));
+    let last = layout
+        .runs(&section.slice(0, (1 << 29) - 1, 1 << 29))
+        .unwrap()
+        .next()
+        .unwrap();
+    assert_eq!(last.file_offset, ((1 << 30) - 2) * (1 << 32));
+}
