@@ -27,6 +27,14 @@ impl<'a> Exchange<'a> {
         Self::default()
     }
 
+    /// The same, with room for so many pieces.
+    pub fn with_capacity(sends: usize, receives: usize) -> Self {
+        Self {
+            sends: Vec::with_capacity(sends),
+            receives: Vec::with_capacity(receives),
+        }
+    }
+
     /// Adds a piece to send to `peer`.
     pub fn send(&mut self, peer: usize, piece: &'a [u8]) {
         if !piece.is_empty() {
@@ -49,6 +57,12 @@ impl<'a> Exchange<'a> {
     /// The pieces to receive into, in the order added.
     pub fn receives_mut(&mut self) -> &mut [(usize, &'a mut [u8])] {
         &mut self.receives
+    }
+
+    /// Both lists at once: the pieces to send and the pieces to receive into.
+    #[expect(clippy::type_complexity, reason = "two plain lists say it best")]
+    pub fn parts(&mut self) -> (&[(usize, &'a [u8])], &mut [(usize, &'a mut [u8])]) {
+        (&self.sends, &mut self.receives)
     }
 }
 

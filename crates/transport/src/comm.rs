@@ -1,0 +1,94 @@
+//! [`Comm`]: what a program holds to talk to the other ranks of its group.
+//!
+//! A thin, cloneable handle on a [`Transport`]; the collectives built on top
+//! are in `collectives`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::error::{Error, Result};
+use crate::transport::{Exchange, Transport};
+
+/// The first of the tags that belong to the collectives.
+pub(crate) const RESERVED_TAGS: u16 = 0xff00;
+
+/// One rank's handle on a group of ranks. Cloning gives another handle on the
+/// same group.
+#[derive(Clone)]
+pub struct Comm {
+    transport: Arc<dyn Transport>,
+}
+
+impl Comm {
+    /// A handle on the group of `transport`.
+    pub fn new(transport: Arc<dyn Transport>) -> Self {
+        Self { transport }
+    }
+
+    /// This rank, counted from 0.
+    pub fn rank(&self) -> usize {
+        self.transport.rank()
+    }
+
+    /// The number of ranks in the group.
+    pub fn size(&self) -> usize {
+        self.transport.size()
+    }
+
+    /// What carries the messages.
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+
+    /// Sends `values` to rank `to`. May return before they are received (a
+    /// small message) or wait for the receiver (a large one).
+    ///
+    /// Tags from `0xff00` on belong to the collectives and give
+    /// [`Error::Invalid`].
+    pub fn send<T: Pod>(&self, to: usize, tag: u16, values: &[T]) -> Result<()> {
+        check_tag(tag)?;
+        self.transport.send(to, tag, bytemuck::cast_slice(values))
+    }
+
+    /// Receives the next message with `tag` from rank `from`; its length must
+    /// be exactly that of `into`.
+    pub fn receive<T: Pod>(&self, from: usize, tag: u16, into: &mut [T]) -> Result<()> {
+        check_tag(tag)?;
+        self.transport
+            .receive(from, tag, bytemuck::cast_slice_mut(into))
+    }
+
+    /// Collective: moves all pieces of all ranks.
+    pub fn exchange(&self, exchange: &mut Exchange<'_>) -> Result<()> {
+        self.transport.exchange(exchange)
+    }
+
+    /// Collective: returns when every rank of the group has called it.
+    pub fn barrier(&self) -> Result<()> {
+        self.transport.barrier()
+    }
+
+    /// Collective: divides the group. Ranks with the same colour form a new
+    /// group, ordered by `key` and then by rank; `None` joins none.
+    pub fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Comm>> {
+        Ok(self.transport.split(colour, key)?.map(Comm::new))
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Comm(rank {} of {})", self.rank(), self.size())
+    }
+}
+
+/// Refuses the tags that belong to the collectives.
+fn check_tag(tag: u16) -> Result<()> {
+    if tag >= RESERVED_TAGS {
+        return Err(Error::Invalid(format!(
+            "tag {tag:#x} is reserved: tags from {RESERVED_TAGS:#x} on belong to the collectives"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! [`Group`]: what the ranks of one group share, and how they meet.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::bell::Bell;
+use super::board::Board;
+use super::inbox::Inbox;
+use super::world::World;
+use crate::error::Result;
+
+/// The shared part of a group.
+pub(crate) struct Group {
+    pub(crate) world: Arc<World>,
+    pub(crate) members: Vec<Member>,
+    /// Ranks that have arrived at the meeting that is next to be held.
+    arrived: AtomicUsize,
+    /// Meetings held.
+    held: AtomicU64,
+    /// Rung after each meeting.
+    bell: Bell,
+    /// Groups made of this one by the split at a certain meeting, by colour,
+    /// with the number of ranks that have still to pick them up.
+    parts: Mutex<HashMap<(u64, u64), (Arc<Group>, usize)>>,
+}
+
+/// What belongs to one rank of a group; apart from its neighbours in the
+/// caches.
+#[repr(align(128))]
+pub(crate) struct Member {
+    /// The rank in the whole run.
+    pub(crate) world_rank: usize,
+    /// Meetings it has entered.
+    entered: AtomicU64,
+    pub(crate) board: Board,
+    pub(crate) inbox: Inbox,
+}
+
+impl Group {
+    /// A group of the given ranks of the world.
+    pub(crate) fn new(world: &Arc<World>, world_ranks: &[usize]) -> Arc<Self> {
+        let member = |&world_rank| Member {
+            world_rank,
+            entered: AtomicU64::new(0),
+            board: Board::new(),
+            inbox: Inbox::default(),
+        };
+        let group = Arc::new(Self {
+            world: world.clone(),
+            members: world_ranks.iter().map(member).collect(),
+            arrived: AtomicUsize::new(0),
+            held: AtomicU64::new(0),
+            bell: Bell::default(),
+            parts: Mutex::default(),
+        });
+        world.register(Arc::downgrade(&group));
+        group
+    }
+
+    /// Meeting number `sequence`: returns when every rank has come to it. What
+    /// they did before is then visible to all.
+    pub(crate) fn meet(&self, rank: usize, sequence: u64) -> Result<()> {
+        // Seen by whoever sees this rank finish.
+        self.members[rank]
+            .entered
+            .store(sequence + 1, Ordering::Relaxed);
+        // Each arrival passes on what the earlier ones did; the last one
+        // passes it all to everybody with `held`.
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members.len() {
+            // Nobody arrives for the next meeting before `held` has changed.
+            self.arrived.store(0, Ordering::Relaxed);
+            self.held.store(sequence + 1, Ordering::Release);
+            self.bell.ring();
+            return Ok(());
+        }
+        self.world.wait_for(&self.bell, || {
+            if self.held.load(Ordering::Acquire) > sequence {
+                return Ok(Some(()));
+            }
+            match self.absent(sequence) {
+                None => Ok(None),
+                Some(absent) => Err(self
+                    .world
+                    .fail_by_absence(absent, self.members[rank].world_rank)),
+            }
+        })
+    }
+
+    /// A rank that has finished without coming to meeting `sequence`.
+    fn absent(&self, sequence: u64) -> Option<usize> {
+        if !self.world.any_finished() {
+            return None;
+        }
+        self.members
+            .iter()
+            .find(|member| {
+                self.world.has_finished(member.world_rank)
+                    && member.entered.load(Ordering::Relaxed) <= sequence
+            })
+            .map(|member| member.world_rank)
+    }
+
+    /// The group of `members` (ranks of this one) made by the split at meeting
+    /// `sequence`: the first to come makes it, each member comes once.
+    pub(crate) fn part(&self, sequence: u64, colour: u64, members: &[usize]) -> Arc<Self> {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (sequence, colour);
+        let (part, left) = parts.entry(key).or_insert_with(|| {
+            let world_ranks: Vec<usize> = members
+                .iter()
+                .map(|&rank| self.members[rank].world_rank)
+                .collect();
+            (Self::new(&self.world, &world_ranks), members.len())
+        });
+        let part = part.clone();
+        *left -= 1;
+        if *left == 0 {
+            parts.remove(&key);
+        }
+        part
+    }
+
+    /// Wakes every rank that waits for anything in this group.
+    pub(crate) fn ring_all(&self) {
+        self.bell.ring();
+        for member in &self.members {
+            member.board.bell.ring();
+            member.inbox.bell.ring();
+        }
+    }
+}
