@@ -1,14 +1,36 @@
 //! [`FileStore`]: a local file with positioned reads and writes.
 //!
-//! A single transfer is one `pread` or `pwrite` of the caller's buffer.
+//! A single transfer is one `pread` or `pwrite` of the caller's buffer. A
+//! batch goes the way that was fastest for its kind when measured (two cores,
+//! ext4 on a virtual disk, 64 Ki reads of a cached 64 MiB file and 8 Ki random
+//! transfers of 4 KiB in a 1 GiB file; time a request):
+//!
+//! | batch                    | one by one | 16 threads | io_uring, depth 128 |
+//! |--------------------------|-----------:|-----------:|--------------------:|
+//! | cached reads of 64 B     |    0.82 us |          - |             0.68 us |
+//! | cached reads of 512 B    |    0.89 us |          - |             0.69 us |
+//! | cached reads of 4 KiB    |    0.98 us |          - |             0.93 us |
+//! | cold reads of 4 KiB      |      58 us |      10 us |              7-9 us |
+//! | direct reads of 4 KiB    |      57 us |      11 us |              6-7 us |
+//! | direct reads of 64 KiB   |     136 us |      30 us |               25 us |
+//! | cached writes of 4 KiB   |     2.9 us |     2.9 us |            3.1-6 us |
+//! | direct writes of 4 KiB   |      98 us |      34 us |               31 us |
+//! | direct writes of 64 KiB  |     121 us |      56 us |               39 us |
+//!
+//! So reads and direct writes take io_uring, or threads where there is none;
+//! writes into the page cache, which the file system serialises anyway, go one
+//! by one.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::batch::{Batch, Direction, Transfer};
+use crate::direct::DirectFile;
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::store::{ReadRequest, Store, WriteRequest, check_range, read_exactly, write_exactly};
+use crate::{threads, uring};
 
 /// What a file may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,40 +42,154 @@ pub enum Access {
     ReadWrite,
 }
 
+/// How the requests of a batch are performed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Batching {
+    /// The fastest way for the kind of batch.
+    #[default]
+    Automatic,
+    /// One after the other.
+    OneByOne,
+    /// Several threads at once.
+    Threads,
+    /// io_uring; opening a file so fails where the system has none.
+    Ring,
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FileOptions {
+    /// What the file is used for.
+    pub access: Access,
+    /// Whether transfers bypass the page cache. Memory, offsets and lengths
+    /// that are multiples of [`DIRECT_ALIGNMENT`](crate::DIRECT_ALIGNMENT) are
+    /// transferred without a copy; all others work, too.
+    pub direct: bool,
+    /// How batches are performed.
+    pub batching: Batching,
+}
+
 /// A local file.
 #[derive(Debug)]
 pub struct FileStore {
     path: PathBuf,
     file: File,
+    direct: Option<DirectFile>,
+    batching: Batching,
 }
 
 impl FileStore {
     /// Opens an existing file.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self> {
+        Self::open_with(
+            path,
+            FileOptions {
+                access,
+                ..FileOptions::default()
+            },
+        )
+    }
+
+    /// Opens an existing file in a chosen way.
+    pub fn open_with(path: impl AsRef<Path>, options: FileOptions) -> Result<Self> {
         let mut open = OpenOptions::new();
-        open.read(true).write(access == Access::ReadWrite);
-        Self::from_open_options(path.as_ref(), &open)
+        open.read(true).write(options.access == Access::ReadWrite);
+        Self::from_open_options(path.as_ref(), &mut open, options)
     }
 
     /// Creates an empty file for reads and writes; fails if the path exists.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
-        let mut open = OpenOptions::new();
-        open.read(true).write(true).create_new(true);
-        Self::from_open_options(path.as_ref(), &open)
+        Self::create_with(path, FileOptions::default())
     }
 
-    fn from_open_options(path: &Path, open: &OpenOptions) -> Result<Self> {
-        let path = path.to_owned();
-        match open.open(&path) {
-            Ok(file) => Ok(FileStore { path, file }),
-            Err(source) => Err(Error::Open { path, source }),
+    /// Creates an empty file in a chosen way, which must allow writes; fails
+    /// if the path exists.
+    pub fn create_with(path: impl AsRef<Path>, options: FileOptions) -> Result<Self> {
+        if options.access == Access::ReadOnly {
+            let reason = "a new file must allow writes".to_owned();
+            return Err(Error::Settings {
+                store: "file",
+                reason,
+            });
         }
+        let mut open = OpenOptions::new();
+        open.read(true).write(true).create_new(true);
+        Self::from_open_options(path.as_ref(), &mut open, options)
+    }
+
+    fn from_open_options(
+        path: &Path,
+        open: &mut OpenOptions,
+        options: FileOptions,
+    ) -> Result<Self> {
+        let FileOptions {
+            direct, batching, ..
+        } = options;
+        if batching == Batching::Ring && !uring::is_available() {
+            let reason = "this system offers no io_uring".to_owned();
+            return Err(Error::Settings {
+                store: "file",
+                reason,
+            });
+        }
+        let failed = |source| Error::Open {
+            path: path.to_owned(),
+            source,
+        };
+        let file = open.open(path).map_err(failed)?;
+        // The file exists now; the same options without `create_new` open it again.
+        let again = open.create_new(false);
+        let direct = direct
+            .then(|| DirectFile::open(path, again))
+            .transpose()
+            .map_err(failed)?;
+        Ok(FileStore {
+            path: path.to_owned(),
+            file,
+            direct,
+            batching,
+        })
     }
 
     /// The file's path, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Performs a read batch with io_uring; `None`, with some of it undone,
+    /// where there is no ring.
+    fn read_by_ring(&self, requests: &mut [ReadRequest<'_>]) -> Option<Result<()>> {
+        match &self.direct {
+            Some(direct) => direct.read_batch(self, requests),
+            None => uring::run(
+                &self.file,
+                &mut Reads {
+                    store: self,
+                    requests,
+                },
+            ),
+        }
+    }
+
+    /// As `read_by_ring`, for writes.
+    fn write_by_ring(&self, requests: &[WriteRequest<'_>]) -> Option<Result<()>> {
+        match &self.direct {
+            Some(direct) => direct.write_batch(self, requests),
+            None => uring::run(
+                &self.file,
+                &mut Writes {
+                    store: self,
+                    requests,
+                },
+            ),
+        }
+    }
+}
+
+/// How many threads serve `requests` requests where there is no ring: starting
+/// one takes about as long as a cold read, so each gets several requests.
+fn thread_count(requests: usize) -> usize {
+    (requests / 4).clamp(1, 16)
 }
 
 impl Store for FileStore {
@@ -62,20 +198,27 @@ impl Store for FileStore {
     }
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at(buffer, offset)
+        match &self.direct {
+            Some(direct) => direct.read_some(offset, buffer),
+            None => self.file.read_at(buffer, offset),
+        }
     }
 
     fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize> {
-        self.file.write_at(data, offset)
+        match &self.direct {
+            Some(direct) => direct.write_some(&self.file, offset, data),
+            None => self.file.write_at(data, offset),
+        }
     }
 
     fn len(&self) -> Result<u64> {
-        let metadata = self.file.metadata();
-        let metadata = metadata.map_err(|source| Error::Length {
-            store: self.name(),
-            source,
-        })?;
-        Ok(metadata.len())
+        match self.file.metadata() {
+            Ok(metadata) => Ok(metadata.len()),
+            Err(source) => Err(Error::Length {
+                store: self.name(),
+                source,
+            }),
+        }
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
@@ -88,5 +231,110 @@ impl Store for FileStore {
         self.file
             .sync_all()
             .map_err(|source| Error::sync(self.name(), source))
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest<'_>]) -> Result<()> {
+        for request in requests.iter() {
+            check_range(self, request.offset, request.buffer.len())?;
+        }
+        let ring = match self.batching {
+            Batching::Automatic => requests.len() > 1,
+            Batching::Ring => true,
+            Batching::Threads | Batching::OneByOne => false,
+        };
+        if ring && let Some(result) = self.read_by_ring(requests) {
+            return result;
+        }
+        let threads = match self.batching {
+            Batching::OneByOne => 1,
+            _ => thread_count(requests.len()),
+        };
+        threads::for_each(requests.iter_mut(), threads, |request| {
+            self.read_at(request.offset, request.buffer)
+        })
+    }
+
+    fn write_batch(&self, requests: &[WriteRequest<'_>]) -> Result<()> {
+        for request in requests {
+            check_range(self, request.offset, request.data.len())?;
+        }
+        let overlap = match self.batching {
+            Batching::Automatic => self.direct.is_some() && requests.len() > 1,
+            Batching::Ring | Batching::Threads => true,
+            Batching::OneByOne => false,
+        };
+        if overlap
+            && self.batching != Batching::Threads
+            && let Some(result) = self.write_by_ring(requests)
+        {
+            return result;
+        }
+        let threads = if overlap {
+            thread_count(requests.len())
+        } else {
+            1
+        };
+        threads::for_each(requests.iter(), threads, |request| {
+            self.write_at(request.offset, request.data)
+        })
+    }
+}
+
+/// A batch of reads through the page cache, straight into the callers' buffers.
+struct Reads<'a, 'b> {
+    store: &'a FileStore,
+    requests: &'a mut [ReadRequest<'b>],
+}
+
+// SAFETY: the buffers are borrowed for longer than the batch lives, and one is
+// used again only when its transfer is complete.
+unsafe impl Batch for Reads<'_, '_> {
+    fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    fn transfer(&mut self, index: usize) -> Transfer {
+        let ReadRequest { offset, buffer } = &mut self.requests[index];
+        let (memory, len) = (buffer.as_mut_ptr(), buffer.len());
+        Transfer {
+            direction: Direction::Read,
+            offset: *offset,
+            memory,
+            len,
+        }
+    }
+
+    fn complete(&mut self, index: usize, done: usize) -> Result<()> {
+        let ReadRequest { offset, buffer } = &mut self.requests[index];
+        read_exactly(self.store, *offset, buffer, done)
+    }
+}
+
+/// A batch of writes into the page cache, straight from the callers' data.
+struct Writes<'a, 'b> {
+    store: &'a FileStore,
+    requests: &'a [WriteRequest<'b>],
+}
+
+// SAFETY: the data is borrowed for longer than the batch lives.
+unsafe impl Batch for Writes<'_, '_> {
+    fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    fn transfer(&mut self, index: usize) -> Transfer {
+        let WriteRequest { offset, data } = self.requests[index];
+        let (memory, len) = (data.as_ptr().cast_mut(), data.len());
+        Transfer {
+            direction: Direction::Write,
+            offset,
+            memory,
+            len,
+        }
+    }
+
+    fn complete(&mut self, index: usize, done: usize) -> Result<()> {
+        let WriteRequest { offset, data } = self.requests[index];
+        write_exactly(self.store, offset, data, done)
     }
 }

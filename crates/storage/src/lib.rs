@@ -25,13 +25,22 @@
 //! # }
 //! ```
 
+mod aligned;
+mod batch;
+mod bounce;
+pub mod conformance;
+mod direct;
 mod error;
 mod file;
 mod memory;
 mod pointer;
 mod store;
+mod threads;
+#[cfg_attr(not(target_os = "linux"), path = "no_uring.rs")]
+mod uring;
 
+pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
 pub use error::{Error, Result};
-pub use file::{Access, FileStore};
+pub use file::{Access, Batching, FileOptions, FileStore};
 pub use memory::MemoryStore;
 pub use store::{ReadRequest, Store, WriteRequest};

@@ -67,44 +67,12 @@ pub trait Store: Debug + Send + Sync {
 
     /// Fills `buffer` from `offset`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        check_range(self, offset, buffer.len())?;
-        let mut done = 0;
-        while done < buffer.len() {
-            let at = offset + done as u64;
-            match self.read_some_at(at, &mut buffer[done..]) {
-                Ok(0) => {
-                    return Err(Error::UnexpectedEnd {
-                        store: self.name(),
-                        offset,
-                        wanted: buffer.len() as u64,
-                        end: at,
-                    });
-                }
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(Error::read(self.name(), at, source)),
-            }
-        }
-        Ok(())
+        read_exactly(self, offset, buffer, 0)
     }
 
     /// Writes all of `data` at `offset`.
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
-        check_range(self, offset, data.len())?;
-        let mut done = 0;
-        while done < data.len() {
-            let at = offset + done as u64;
-            match self.write_some_at(at, &data[done..]) {
-                Ok(0) => {
-                    let source = io::ErrorKind::WriteZero.into();
-                    return Err(Error::write(self.name(), at, source));
-                }
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => return Err(Error::write(self.name(), at, source)),
-            }
-        }
-        Ok(())
+        write_exactly(self, offset, data, 0)
     }
 
     /// Performs every read of the batch; a backend may overlap them.
@@ -122,6 +90,56 @@ pub trait Store: Debug + Send + Sync {
         }
         Ok(())
     }
+}
+
+/// Fills `buffer`, whose first `done` bytes are read already, from `offset`.
+pub(crate) fn read_exactly<S: Store + ?Sized>(
+    store: &S,
+    offset: u64,
+    buffer: &mut [u8],
+    mut done: usize,
+) -> Result<()> {
+    check_range(store, offset, buffer.len())?;
+    while done < buffer.len() {
+        let at = offset + done as u64;
+        match store.read_some_at(at, &mut buffer[done..]) {
+            Ok(0) => {
+                return Err(Error::UnexpectedEnd {
+                    store: store.name(),
+                    offset,
+                    wanted: buffer.len() as u64,
+                    end: at,
+                });
+            }
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(Error::read(store.name(), at, source)),
+        }
+    }
+    Ok(())
+}
+
+/// Writes `data`, whose first `done` bytes are written already, at `offset`.
+pub(crate) fn write_exactly<S: Store + ?Sized>(
+    store: &S,
+    offset: u64,
+    data: &[u8],
+    mut done: usize,
+) -> Result<()> {
+    check_range(store, offset, data.len())?;
+    while done < data.len() {
+        let at = offset + done as u64;
+        match store.write_some_at(at, &data[done..]) {
+            Ok(0) => {
+                let source = io::ErrorKind::WriteZero.into();
+                return Err(Error::write(store.name(), at, source));
+            }
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(Error::write(store.name(), at, source)),
+        }
+    }
+    Ok(())
 }
 
 /// Checks that a transfer of `len` bytes at `offset` ends where a store can.
