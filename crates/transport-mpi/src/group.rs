@@ -1,0 +1,102 @@
+//! [`Group`]: some ranks of the world, numbered from 0.
+
+use std::ffi::c_int;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use outcore_transport::{Error, Result};
+
+use crate::communicator::Communicator;
+use crate::world::World;
+
+/// Which of the two communicators for data a message takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// From one rank to another, with the caller's tag.
+    Point(u16),
+    /// Part of a collective call. One tag is enough: a rank is in one such
+    /// call of a group at a time, all ranks make them in the same order, and
+    /// messages between two ranks do not overtake one another.
+    Internal,
+}
+
+/// A group of ranks of one run.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// What the group shares with all others.
+    pub(crate) world: &'static World,
+    /// The run in which it was made; in any other it is refused.
+    run: u64,
+    /// This rank's place in `members`.
+    pub(crate) rank: usize,
+    /// In the order of their ranks in the group.
+    pub(crate) members: Vec<Member>,
+    /// Held during a collective call, so that a rank is in one of them at a
+    /// time even if several threads use its handle.
+    pub(crate) turn: Mutex<()>,
+}
+
+/// One rank of a group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Member {
+    /// Its rank in the world.
+    pub(crate) world_rank: usize,
+    /// The number that it gave to the group.
+    pub(crate) context: u32,
+}
+
+impl Group {
+    /// The group of `members`, of which this rank is number `rank`. The group
+    /// owns the context of that member and gives it back when dropped.
+    pub(crate) fn new(world: &'static World, rank: usize, members: Vec<Member>) -> Self {
+        Self {
+            world,
+            run: world.run.load(Ordering::Acquire),
+            rank,
+            members,
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// Begins a call: an error if the run is over or has failed.
+    pub(crate) fn enter(&self) -> Result<()> {
+        if self.run == 0 || self.run != self.world.run.load(Ordering::Acquire) {
+            return Err(Error::Invalid(
+                "the run to which this group of ranks belonged is over".into(),
+            ));
+        }
+        self.world.check()
+    }
+
+    /// The member `rank`. Asking for one that does not exist fails the run.
+    pub(crate) fn member(&self, rank: usize) -> Result<Member> {
+        let member = self.members.get(rank).copied();
+        let size = self.members.len();
+        member.ok_or_else(|| self.mistake(Error::NoSuchRank { rank, size }))
+    }
+
+    /// Fails the run with an error of this rank, which is handed back. All
+    /// other ranks get its text.
+    pub(crate) fn mistake(&self, error: Error) -> Error {
+        self.world.fail(self.world.rank, &error.to_string());
+        error
+    }
+
+    /// Where messages of `lane` go, and the tag of those to `receiver`.
+    pub(crate) fn route(&self, lane: Lane, receiver: Member) -> (&'static Communicator, c_int) {
+        match lane {
+            Lane::Point(tag) => {
+                let tag = receiver.context << u16::BITS | u32::from(tag);
+                (&self.world.point, tag as c_int)
+            }
+            Lane::Internal => (&self.world.internal, receiver.context as c_int),
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let own = self.members[self.rank];
+        self.world.contexts.release(own.context);
+    }
+}

@@ -1,0 +1,191 @@
+//! [`MpiTransport`]: the calls of the [`Transport`] trait.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use outcore_transport::{Error, Exchange, Result, Transport};
+
+use crate::all_gather::all_gather;
+use crate::exchange;
+use crate::group::{Group, Lane, Member};
+use crate::operations::{Operations, parts};
+use crate::world::World;
+
+/// One rank's view of a group of MPI processes. [`crate::run`] makes the first
+/// one, [`Transport::split`] the others.
+///
+/// All groups share the communicators that were made when MPI was
+/// initialised; a message that was sent in a group has to be received before
+/// the group is dropped.
+#[derive(Debug)]
+pub struct MpiTransport {
+    group: Group,
+}
+
+impl MpiTransport {
+    /// The group of all ranks, for a run that has just begun.
+    pub(crate) fn whole_world(world: &'static World) -> Self {
+        let member = |world_rank| Member {
+            world_rank,
+            context: 0,
+        };
+        let members = (0..world.size).map(member).collect();
+        Self {
+            group: Group::new(world, world.rank, members),
+        }
+    }
+
+    /// Begins a collective call.
+    fn enter_together(&self) -> Result<MutexGuard<'_, ()>> {
+        let turn = self.group.turn.lock();
+        let turn = turn.unwrap_or_else(PoisonError::into_inner);
+        self.group.enter()?;
+        Ok(turn)
+    }
+
+    /// Sends to this rank itself: from a copy, as no other thread need be
+    /// there to receive it.
+    fn send_to_self(&self, tag: u16, data: &[u8]) -> Result<()> {
+        let own = self.group.members[self.group.rank];
+        let (communicator, tag) = self.group.route(Lane::Point(tag), own);
+        let world = self.group.world;
+        for part in parts(data.len()) {
+            let bytes = part.of(data).to_vec().into_boxed_slice();
+            let posted = world.outbox.post(bytes, |bytes| {
+                // SAFETY: the outbox keeps the bytes until the request is complete.
+                unsafe { communicator.start_send(bytes, own.world_rank, tag) }
+            });
+            posted.map_err(|error| self.group.mistake(error))?;
+            world.count_sent(own.world_rank);
+        }
+        Ok(())
+    }
+}
+
+impl Transport for MpiTransport {
+    fn rank(&self) -> usize {
+        self.group.rank
+    }
+
+    fn size(&self) -> usize {
+        self.group.members.len()
+    }
+
+    fn send(&self, to: usize, tag: u16, data: &[u8]) -> Result<()> {
+        self.group.enter()?;
+        if to == self.group.rank {
+            return self.send_to_self(tag, data);
+        }
+        let mut operations = Operations::new(&self.group);
+        operations.send(Lane::Point(tag), to, data)?;
+        operations.wait()
+    }
+
+    fn receive(&self, from: usize, tag: u16, into: &mut [u8]) -> Result<()> {
+        self.group.enter()?;
+        let mut operations = Operations::new(&self.group);
+        operations.receive(Lane::Point(tag), from, into)?;
+        operations.wait()
+    }
+
+    fn exchange(&self, exchange: &mut Exchange<'_>) -> Result<()> {
+        let _turn = self.enter_together()?;
+        exchange::exchange(&self.group, exchange)
+    }
+
+    fn barrier(&self) -> Result<()> {
+        let _turn = self.enter_together()?;
+        all_gather(&self.group, &[]).map(drop)
+    }
+
+    fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Arc<dyn Transport>>> {
+        let _turn = self.enter_together()?;
+        let world = self.group.world;
+        // 1. Tell everybody the colour, the key and the number that this rank
+        //    gives to its new group.
+        let context = colour.and_then(|_| world.contexts.acquire());
+        let own = Choice {
+            colour,
+            key,
+            context,
+        };
+        let all = all_gather(&self.group, &own.encode()).inspect_err(|_| {
+            // No group was made to give it back.
+            context.inspect(|&number| world.contexts.release(number));
+        })?;
+        // 2. If one rank has no number left, all say so.
+        let all: Vec<Choice> = all.chunks(Choice::BYTES).map(Choice::decode).collect();
+        if all
+            .iter()
+            .any(|choice| choice.colour.is_some() && choice.context.is_none())
+        {
+            context.inspect(|&number| world.contexts.release(number));
+            return Err(too_many_groups());
+        }
+        let (Some(_), Some(_)) = (colour, context) else {
+            return Ok(None);
+        };
+        // 3. Those with the same colour, in the order of their keys.
+        let mut ranks: Vec<usize> = (0..all.len())
+            .filter(|&rank| all[rank].colour == colour)
+            .collect();
+        ranks.sort_by_key(|&rank| (all[rank].key, rank));
+        let members = ranks.iter().filter_map(|&rank| {
+            Some(Member {
+                world_rank: self.group.members[rank].world_rank,
+                context: all[rank].context?,
+            })
+        });
+        let members = members.collect();
+        let place = ranks.iter().position(|&rank| rank == self.group.rank);
+        let place = place.expect("a rank has its own colour");
+        Ok(Some(Arc::new(Self {
+            group: Group::new(world, place, members),
+        })))
+    }
+
+    fn shares_memory(&self) -> bool {
+        false
+    }
+
+    fn fail(&self, cause: &str) {
+        self.group.world.fail(self.group.world.rank, cause);
+    }
+}
+
+/// What one rank says when a group is split.
+struct Choice {
+    colour: Option<u64>,
+    key: i64,
+    context: Option<u32>,
+}
+
+impl Choice {
+    const BYTES: usize = 8 + 8 + 4 + 1;
+
+    fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.colour.unwrap_or(0).to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.key.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.context.unwrap_or(0).to_le_bytes());
+        bytes[20] = u8::from(self.colour.is_some()) | u8::from(self.context.is_some()) << 1;
+        bytes
+    }
+
+    /// The reverse of [`Choice::encode`].
+    fn decode(bytes: &[u8]) -> Self {
+        let number = |at: usize, len: usize| {
+            let mut wide = [0; 8];
+            wide[..len].copy_from_slice(&bytes[at..at + len]);
+            u64::from_le_bytes(wide)
+        };
+        Self {
+            colour: (bytes[20] & 1 != 0).then(|| number(0, 8)),
+            key: number(8, 8) as i64,
+            context: (bytes[20] & 2 != 0).then(|| number(16, 4) as u32),
+        }
+    }
+}
+
+fn too_many_groups() -> Error {
+    Error::Invalid("a rank has as many groups as MPI has tags for".into())
+}
