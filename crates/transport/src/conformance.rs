@@ -1,30 +1,52 @@
 //! What every [`Transport`](crate::Transport) must pass.
+//!
+//! The checks are collective, need no particular number of ranks, and use
+//! nothing but a [`Comm`]. What arrives is compared with what the other ranks
+//! must have sent, which each rank can compute. A violation is an
+//! [`Error::Invalid`] that says what was wrong on which rank.
+
+mod collectives;
+mod exchanges;
+mod expect;
+mod groups;
+mod messages;
+mod reductions;
 
 use crate::comm::Comm;
 use crate::error::{Error, Result};
+use crate::op::Op;
 
-/// Collective: checks the transport of `comm`, called by every rank of a group
-/// of any size. A violation is an error or a panic with a clear message.
+/// Collective: checks everything but failure. Called by every rank of a group
+/// of any size.
 pub fn check(comm: &Comm) -> Result<()> {
-    let all = comm.all_gather(&[comm.rank() as u64])?;
-    let expected: Vec<u64> = (0..comm.size() as u64).collect();
-    assert_eq!(all, expected, "all_gather on {comm:?}");
-    comm.barrier()
+    messages::check(comm)?;
+    exchanges::check(comm)?;
+    collectives::check(comm)?;
+    reductions::check(comm)?;
+    groups::check(comm)
 }
 
 /// Collective: lets rank `failing` fail in the middle of a sequence of
-/// collectives. It returns [`Error::Invalid`]; the others return what their
-/// next collective gives them, which must be [`Error::PeerFailed`] with that
-/// rank and its cause.
+/// collectives.
+///
+/// That rank returns [`Error::Invalid`], and its caller must make it fail
+/// ([`Transport::fail`](crate::Transport::fail), which the closure of a run
+/// does by returning the error). The others return what their next collectives
+/// give them; the caller checks that it is [`Error::PeerFailed`] with that rank
+/// and the cause `deliberate failure of rank ...`.
 pub fn check_failure(comm: &Comm, failing: usize) -> Result<()> {
     comm.barrier()?;
-    comm.all_gather(&[comm.rank()])?;
+    let sum = comm.all_reduce_one(1, Op::Sum)?;
+    expect::equal(comm, "the number of ranks", &sum, &comm.size())?;
     if comm.rank() == failing {
         return Err(Error::Invalid(format!(
             "deliberate failure of rank {failing}"
         )));
     }
-    loop {
-        comm.all_gather(&[comm.rank()])?;
-    }
+    comm.all_gather(&[comm.rank()])?;
+    comm.barrier()?;
+    Err(Error::Invalid(format!(
+        "rank {} did not notice that rank {failing} had failed",
+        comm.rank()
+    )))
 }

@@ -34,6 +34,7 @@ mod collectives;
 mod comm;
 pub mod conformance;
 mod error;
+pub mod launch;
 mod op;
 pub mod threads;
 mod transport;
