@@ -161,6 +161,26 @@ impl AxisSection {
         }
     }
 
+    /// The indices at the positions that `positions` takes, all of which must
+    /// be below [`count`](Self::count).
+    pub fn select(&self, positions: &Self) -> Self {
+        match (&self.0, &positions.0) {
+            (Indices::Range { stride, .. }, Indices::Range { stride: step, .. }) => {
+                let (Some(first), Some(last)) = (positions.first(), positions.last()) else {
+                    return Self::span(0, 0);
+                };
+                if first == last {
+                    return Self::span(self.index(first), self.index(first) + 1);
+                }
+                Self::progression(self.index(first), self.index(last) + 1, stride * step)
+            }
+            _ => {
+                let at = (0..positions.count()).map(|k| self.index(positions.index(k)));
+                Self(Indices::List(at.collect()))
+            }
+        }
+    }
+
     /// The indices that both take.
     pub fn intersect(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
@@ -347,6 +367,13 @@ mod tests {
             }
             prop_assert_eq!(a.first(), all.first().copied());
             prop_assert_eq!(a.last(), all.last().copied());
+        }
+
+        #[test]
+        fn selection_composes(a in axis(), b in axis()) {
+            let b = b.clip(a.count());
+            let expected: Vec<u64> = indices(&b).iter().map(|at| a.index(*at)).collect();
+            prop_assert_eq!(indices(&a.select(&b)), expected);
         }
 
         #[test]

@@ -200,6 +200,27 @@ impl Pattern {
             .any(|axis| axis.expressions().iter().any(|e| e.depends_on_rank()))
     }
 
+    /// The axes, of `axes` in all, that are given by one index and so would
+    /// be dropped by an array language.
+    pub fn single_axes(&self, axes: usize) -> Vec<usize> {
+        let ellipsis = self
+            .axes
+            .iter()
+            .position(|axis| *axis == AxisPattern::Ellipsis);
+        let named = self.axes.len();
+        let single = self.axes.iter().enumerate().filter_map(|(at, axis)| {
+            // What follows '...' counts from the end.
+            let after = ellipsis.is_some_and(|gap| at > gap);
+            let place = if after {
+                (axes + at).checked_sub(named)?
+            } else {
+                at
+            };
+            matches!(axis, AxisPattern::Index(_)).then_some(place)
+        });
+        single.collect()
+    }
+
     /// The section of rank `rank` of `ranks` in an array of `shape`, inside
     /// of which it must lie.
     pub fn section(&self, shape: &[u64], rank: u64, ranks: u64) -> Result<Section> {
@@ -381,6 +402,15 @@ mod tests {
         // A parenthesis at the start does not make it Fortran style.
         let pattern: Pattern = "(p+1)*4:(p+2)*4".parse().unwrap();
         assert_eq!(pattern.section(&[100], 1, 4).unwrap().to_string(), "8:12");
+    }
+
+    #[test]
+    fn single_indices_are_told() {
+        let single = |text: &str, axes| text.parse::<Pattern>().unwrap().single_axes(axes);
+        assert_eq!(single("5, :, 3", 3), [0, 2]);
+        assert_eq!(single("5, ..., 3", 5), [0, 4]);
+        assert_eq!(single("(1, 1:5)", 2), [0]);
+        assert_eq!(single("0:1", 2), []);
     }
 
     #[test]

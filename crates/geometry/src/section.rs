@@ -148,6 +148,19 @@ impl Section {
         Self { axes, count }
     }
 
+    /// The elements at the positions that `positions` takes along each axis,
+    /// all of which must exist.
+    pub fn select(&self, positions: &Self) -> Self {
+        let pairs = self.axes.iter().zip(&positions.axes);
+        let axes = pairs
+            .map(|(axis, positions)| axis.select(positions))
+            .collect();
+        Self {
+            axes,
+            count: positions.count,
+        }
+    }
+
     fn check_axes(&self, expected: usize, what: &str) -> Result<()> {
         if self.axes.len() == expected {
             return Ok(());
