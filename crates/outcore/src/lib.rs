@@ -1,1 +1,64 @@
-//! placeholder
+//! Arrays larger than memory, on one machine by default and on a cluster
+//! under MPI without changing the program.
+//!
+//! An [`Array`] is a file or directory on disk. Any strided [`Section`] of it
+//! is read into memory or written from there, by one rank or by many at once;
+//! [`run`] starts the ranks.
+//!
+//! ```
+//! use outcore::{Array, ArrayDescriptor, ElementType};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let name = directory.path().join("field.oc");
+//! # let name = name.to_str().unwrap();
+//! outcore::run(4, |comm| {
+//!     let descriptor = ArrayDescriptor::new(&[512, 512], ElementType::F64);
+//!     let array = Array::create_all(comm, name, &descriptor)?;
+//!
+//!     // Each rank writes every fourth row ...
+//!     let pattern: outcore::Pattern = "p::N, :".parse().unwrap();
+//!     let mine = pattern.section(array.shape(), comm.rank() as u64, comm.size() as u64).unwrap();
+//!     array.write(&mine, &vec![comm.rank() as f64; mine.count() as usize])?;
+//!     comm.barrier()?;
+//!
+//!     // ... and reads one column.
+//!     let column: Vec<f64> = array.read(&array.section(":, 7")?)?;
+//!     assert!(column.iter().enumerate().all(|(row, value)| *value == (row % 4) as f64));
+//!     Ok::<(), outcore::Error>(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod array;
+mod descriptor;
+mod draft;
+mod element;
+mod error;
+mod execute;
+mod fill;
+mod format;
+mod plan;
+mod reorder;
+mod resident;
+mod run;
+mod strategy;
+
+pub use array::Array;
+pub use descriptor::{ArrayDescriptor, Stripes};
+pub use draft::Draft;
+pub use element::{ByteOrder, Element, ElementType};
+pub use error::{Error, Result};
+pub use fill::Fill;
+pub use half::f16;
+pub use num_complex::Complex;
+pub use outcore_geometry::{
+    AlignedDistribution, Alignment, Arrangement, AxisDistribution, AxisSection, Distribution,
+    Error as GeometryError, Layout, Order, Pattern, Pieces, Run, Runs, Section, divide,
+    parse_shape, shape_text,
+};
+pub use outcore_storage as storage;
+pub use outcore_transport::{Comm, Error as TransportError, Exchange, Op};
+pub use plan::Plan;
+pub use reorder::reorder;
+pub use resident::PeakMemory;
+pub use run::{check_launch, default_ranks, run, under_launcher};

@@ -1,0 +1,308 @@
+//! [`Array`]: an array on disk, of which sections are read and written.
+//!
+//! The path of one read, down once and up once:
+//!
+//! 1. the section is checked against the shape (here),
+//! 2. [`Layout::runs`] turns it into runs,
+//! 3. a strategy makes a [`Plan`] of them, without any I/O,
+//! 4. [`execute`] hands the plan's accesses to the store, which fills the
+//!    caller's buffer.
+//!
+//! A write is the same plan executed the other way.
+
+use std::sync::Arc;
+
+use outcore_geometry::{Layout, Order, Section, shape_text};
+use outcore_storage::{Access, Store};
+use outcore_transport::Comm;
+
+use crate::descriptor::ArrayDescriptor;
+use crate::draft::Draft;
+use crate::element::{ByteOrder, Element, ElementType};
+use crate::error::{Error, Result};
+use crate::execute::{Transfer, execute};
+use crate::format::{self, Location, Opened};
+use crate::plan::Plan;
+use crate::strategy::direct;
+
+/// An array on disk.
+///
+/// Buffers that hold a section are dense and in the array's own axis order:
+/// row-major for a row-major (or tiled) array, column-major for a
+/// column-major one; [`Array::layout`] tells which. Many threads may read and
+/// write one array at the same time; what they write should not overlap.
+///
+/// ```
+/// use outcore::{Array, ArrayDescriptor, ElementType};
+/// # let directory = tempfile::tempdir()?;
+/// # let name = directory.path().join("grid.oc");
+/// # let name = name.to_str().unwrap();
+/// let array = Array::create(name, &ArrayDescriptor::new(&[1000, 1000], ElementType::F32))?;
+/// let rows = array.section("::100, 500:504")?;
+/// array.write(&rows, &vec![1.5f32; 40])?;
+/// assert_eq!(array.read::<f32>(&array.section("300, 499:502")?)?, [0.0, 1.5, 1.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Array {
+    name: String,
+    descriptor: ArrayDescriptor,
+    layout: Layout,
+    store: Arc<dyn Store>,
+    start: u64,
+    format: &'static str,
+    writable: bool,
+}
+
+impl Array {
+    /// Makes an array of zeros (sparse, so at once even for terabytes) and
+    /// opens it for reading and writing. The ending of `name` says in which
+    /// format: `.oc` for outcore's own, `.npy` for NumPy's, or a `raw:`
+    /// description.
+    pub fn create(name: &str, descriptor: &ArrayDescriptor) -> Result<Self> {
+        Self::draft(name, descriptor, false)?.commit()
+    }
+
+    /// Begins an array that gets its name only when it is complete; with
+    /// `replace`, in place of what has the name now.
+    pub fn draft(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Draft> {
+        Draft::begin(name, descriptor, replace)
+    }
+
+    /// Opens an array for reading: an outcore directory, a `.npy` file, or a
+    /// file described as `raw:data.bin?shape=4096x4096&type=f32&layout=column`.
+    pub fn open(name: &str) -> Result<Self> {
+        Self::open_at(&Location::of_existing(name)?, Access::ReadOnly)
+    }
+
+    /// Opens an array for reading and writing.
+    pub fn open_writable(name: &str) -> Result<Self> {
+        Self::open_at(&Location::of_existing(name)?, Access::ReadWrite)
+    }
+
+    /// Collective: rank 0 makes the array, then every rank opens it. All
+    /// ranks succeed, or all return the same error.
+    pub fn create_all(comm: &Comm, name: &str, descriptor: &ArrayDescriptor) -> Result<Self> {
+        let made = match comm.rank() {
+            0 => Self::create(name, descriptor).map(Some),
+            _ => Ok(None),
+        };
+        let made = comm.agree(made)?;
+        Ok(comm.agree(made.map_or_else(|| Self::open_writable(name), Ok))?)
+    }
+
+    /// Collective: every rank opens the array. All ranks succeed, or all
+    /// return the same error.
+    pub fn open_all(comm: &Comm, name: &str) -> Result<Self> {
+        Ok(comm.agree(Self::open(name))?)
+    }
+
+    pub(crate) fn open_at(location: &Location, access: Access) -> Result<Self> {
+        let opened = format::open(location, access)?;
+        let mut array = Self::assemble(location.to_string(), opened, access == Access::ReadWrite)?;
+        array.format = location.format();
+        Ok(array)
+    }
+
+    /// An array whose data are in any store, from its beginning.
+    pub fn in_store(
+        name: &str,
+        descriptor: &ArrayDescriptor,
+        store: Arc<dyn Store>,
+    ) -> Result<Self> {
+        let opened = Opened {
+            descriptor: descriptor.clone(),
+            store,
+            start: 0,
+        };
+        Self::assemble(name.into(), opened, true)
+    }
+
+    fn assemble(name: String, opened: Opened, writable: bool) -> Result<Self> {
+        let layout = opened.descriptor.check(&name)?;
+        let Opened {
+            descriptor,
+            store,
+            start,
+        } = opened;
+        Ok(Self {
+            name,
+            descriptor,
+            layout,
+            store,
+            start,
+            format: "store",
+            writable,
+        })
+    }
+
+    /// The text that names the array, with which it can be opened again.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Everything that describes the array.
+    pub fn descriptor(&self) -> &ArrayDescriptor {
+        &self.descriptor
+    }
+
+    /// The extent of each axis.
+    pub fn shape(&self) -> &[u64] {
+        self.layout.shape()
+    }
+
+    /// The type of the elements.
+    pub fn element_type(&self) -> ElementType {
+        self.descriptor.element_type
+    }
+
+    /// Where each element stands in the file.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The format: `native`, `npy` or `raw`; `store` if it is none of them.
+    pub fn format(&self) -> &'static str {
+        self.format
+    }
+
+    /// Where the data begin in the store, in bytes.
+    pub fn data_offset(&self) -> u64 {
+        self.start
+    }
+
+    /// The same array seen with axes of extent 1 added or left out, so that
+    /// it has the given shape.
+    pub fn with_unit_axes(&self, shape: &[u64]) -> Result<Self> {
+        if shape == self.shape() {
+            return Ok(self.clone());
+        }
+        let longer =
+            |shape: &[u64]| -> Vec<u64> { shape.iter().copied().filter(|n| *n != 1).collect() };
+        let order = &self.descriptor.arrangement.order;
+        let plain = self.layout.tile().is_none() && !matches!(order, Order::Axes(_));
+        if longer(shape) != longer(self.shape()) || !plain {
+            return Err(Error::format(
+                &self.name,
+                format!(
+                    "shape {} does not fit {}",
+                    shape_text(self.shape()),
+                    shape_text(shape)
+                ),
+            ));
+        }
+        let mut same = self.clone();
+        same.descriptor.shape = shape.to_vec();
+        same.layout = same.descriptor.check(&self.name)?;
+        Ok(same)
+    }
+
+    /// The store that holds the bytes.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Reads a section's text, in either notation, for this array.
+    pub fn section(&self, text: &str) -> Result<Section> {
+        Section::parse(text, self.shape()).map_err(Error::geometry(&self.name))
+    }
+
+    /// The whole array as a section.
+    pub fn whole(&self) -> Section {
+        Section::whole(self.shape()).expect("the layout has checked the shape")
+    }
+
+    /// What reading or writing `section` would do, without doing it.
+    pub fn plan(&self, section: &Section) -> Result<Plan> {
+        let runs = self
+            .layout
+            .runs(section)
+            .map_err(Error::geometry(&self.name))?;
+        let width = self.element_type().swap_width();
+        let swap = (self.descriptor.byte_order != ByteOrder::NATIVE && width > 1).then_some(width);
+        Ok(direct::plan(runs, self.start, swap))
+    }
+
+    /// Reads a section.
+    pub fn read<T: Element>(&self, section: &Section) -> Result<Vec<T>> {
+        // Checked first: the text of a section can ask for any amount of memory.
+        self.plan(section)?;
+        let count = usize::try_from(section.count()).map_err(|_| {
+            Error::Invalid(format!(
+                "section [{section}] does not fit into this machine's memory"
+            ))
+        })?;
+        let mut values = bytemuck::allocation::zeroed_vec(count);
+        self.read_into(section, &mut values)?;
+        Ok(values)
+    }
+
+    /// Reads a section into a buffer of exactly its size.
+    pub fn read_into<T: Element>(&self, section: &Section, values: &mut [T]) -> Result<()> {
+        self.check_type(T::TYPE)?;
+        let bytes = T::bytes_mut(values);
+        let outcome = self.read_bytes(section, bytes);
+        if !T::accept(bytes) {
+            return Err(Error::format(
+                &self.name,
+                format!("section [{section}] holds bytes other than 0 and 1, which are no bool"),
+            ));
+        }
+        outcome
+    }
+
+    /// Writes a section.
+    pub fn write<T: Element>(&self, section: &Section, values: &[T]) -> Result<()> {
+        self.check_type(T::TYPE)?;
+        self.write_bytes(section, bytemuck::cast_slice(values))
+    }
+
+    /// Reads a section as bytes, in this machine's byte order.
+    pub fn read_bytes(&self, section: &Section, bytes: &mut [u8]) -> Result<()> {
+        let plan = self.plan(section)?;
+        self.check_length(section, bytes.len())?;
+        execute(&plan, &*self.store, Transfer::Read(bytes))
+    }
+
+    /// Writes a section from bytes in this machine's byte order.
+    pub fn write_bytes(&self, section: &Section, bytes: &[u8]) -> Result<()> {
+        if !self.writable {
+            return Err(Error::ReadOnly {
+                array: self.name.clone(),
+            });
+        }
+        let plan = self.plan(section)?;
+        self.check_length(section, bytes.len())?;
+        execute(&plan, &*self.store, Transfer::Write(bytes))
+    }
+
+    /// Returns when everything written is on stable storage.
+    pub fn sync(&self) -> Result<()> {
+        Ok(self.store.sync()?)
+    }
+
+    fn check_type(&self, asked: ElementType) -> Result<()> {
+        let stored = self.element_type();
+        if stored == asked {
+            return Ok(());
+        }
+        Err(Error::WrongType {
+            array: self.name.clone(),
+            stored,
+            asked,
+        })
+    }
+
+    fn check_length(&self, section: &Section, bytes: usize) -> Result<()> {
+        let size = self.layout.element_size();
+        if bytes as u64 == section.count() * size {
+            return Ok(());
+        }
+        Err(Error::BufferLength {
+            array: self.name.clone(),
+            section: section.to_string(),
+            expected: section.count(),
+            found: bytes as u64 / size,
+        })
+    }
+}

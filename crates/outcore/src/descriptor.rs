@@ -1,0 +1,121 @@
+//! [`ArrayDescriptor`]: what must be known of an array to find its elements.
+//!
+//! The out-of-core array descriptor (OCAD) of Thakur 1995, section 5.4.1, as
+//! far as it belongs to the file: global shape, element type, storage order,
+//! placement. What belongs to a program at run time (the in-core bounds, the
+//! processors of each axis) is a `Distribution` there.
+
+use std::path::PathBuf;
+
+use outcore_geometry::{Arrangement, Layout, element_count};
+use serde_json::{Map, Value};
+
+use crate::element::{ByteOrder, ElementType};
+use crate::error::{Error, Result};
+
+/// What must be known of an array to find its elements in its files.
+///
+/// ```
+/// use outcore::{ArrayDescriptor, ElementType};
+/// let descriptor = ArrayDescriptor::new(&[4096, 4096], ElementType::F32)
+///     .layout("tiled:64x64".parse()?)
+///     .attribute("units", "kelvin");
+/// assert_eq!(descriptor.byte_len()?, 64 << 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrayDescriptor {
+    /// The extent of each axis.
+    pub shape: Vec<u64>,
+    /// The type of the elements.
+    pub element_type: ElementType,
+    /// The byte order in the file.
+    pub byte_order: ByteOrder,
+    /// The order of the elements in the file.
+    pub arrangement: Arrangement,
+    /// How the data are spread over directories; one file if `None`.
+    pub stripes: Option<Stripes>,
+    /// Whatever the user wants to keep with the array.
+    pub attributes: Map<String, Value>,
+}
+
+/// Data spread over several directories, which usually lie on several disks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stripes {
+    /// The bytes that stay together.
+    pub unit: u64,
+    /// One directory a disk, absolute.
+    pub directories: Vec<PathBuf>,
+}
+
+impl ArrayDescriptor {
+    /// A row-major array in this machine's byte order, in one file.
+    pub fn new(shape: &[u64], element_type: ElementType) -> Self {
+        Self {
+            shape: shape.to_vec(),
+            element_type,
+            byte_order: ByteOrder::NATIVE,
+            arrangement: Arrangement::default(),
+            stripes: None,
+            attributes: Map::new(),
+        }
+    }
+
+    /// With the elements in this order.
+    pub fn layout(mut self, arrangement: Arrangement) -> Self {
+        self.arrangement = arrangement;
+        self
+    }
+
+    /// With this byte order in the file.
+    pub fn byte_order(mut self, byte_order: ByteOrder) -> Self {
+        self.byte_order = byte_order;
+        self
+    }
+
+    /// With the data striped over directories.
+    pub fn striped(mut self, stripes: Stripes) -> Self {
+        self.stripes = Some(stripes);
+        self
+    }
+
+    /// With an attribute.
+    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.attributes.insert(name.into(), value.into());
+        self
+    }
+
+    /// The number of elements.
+    pub fn element_count(&self) -> Result<u64, outcore_geometry::Error> {
+        element_count(&self.shape)
+    }
+
+    /// The number of bytes of the data, padding of edge tiles included.
+    pub fn byte_len(&self) -> Result<u64, outcore_geometry::Error> {
+        Ok(self.to_layout()?.byte_len())
+    }
+
+    /// Where each element stands.
+    pub(crate) fn to_layout(&self) -> Result<Layout, outcore_geometry::Error> {
+        Layout::arranged(&self.shape, self.element_type.size(), &self.arrangement)
+    }
+
+    /// Fails unless the data could exist; `array` names it in the message.
+    pub(crate) fn check(&self, array: &str) -> Result<Layout> {
+        if let Some(stripes) = &self.stripes {
+            if stripes.unit == 0 {
+                return Err(Error::format(
+                    array,
+                    "the stripe unit must be at least 1 byte, not 0",
+                ));
+            }
+            if stripes.directories.is_empty() {
+                return Err(Error::format(
+                    array,
+                    "striping needs at least one directory",
+                ));
+            }
+        }
+        self.to_layout().map_err(Error::geometry(array))
+    }
+}

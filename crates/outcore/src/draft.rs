@@ -1,0 +1,175 @@
+//! [`Draft`]: an array that does not exist yet.
+//!
+//! It is made under a temporary name beside its place, filled there, and gets
+//! its name only when it is complete and on stable storage. Dropped before
+//! that, or if the program dies, nothing appears under the name.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use outcore_storage::{Access, FileStore, Store};
+
+use crate::array::Array;
+use crate::descriptor::ArrayDescriptor;
+use crate::error::{Error, Result};
+use crate::format::{Location, native, npy};
+
+/// An array under construction; it can be used like an [`Array`].
+#[derive(Debug)]
+pub struct Draft {
+    array: Array,
+    place: Location,
+    temporary: Temporary,
+    replace: bool,
+}
+
+/// What is removed unless it is kept.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    outside: Vec<PathBuf>,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        remove(&self.path, &self.outside);
+    }
+}
+
+/// Removes as much as can be; what is left has a temporary name.
+fn remove(path: &Path, outside: &[PathBuf]) {
+    let _ = if path.is_dir() {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
+    };
+    for file in outside {
+        let _ = std::fs::remove_file(file);
+    }
+}
+
+impl Draft {
+    /// Begins the array `name`, filled with zeros. Fails if something of that
+    /// name exists, unless `replace` is set.
+    pub(crate) fn begin(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Self> {
+        let place = Location::of_new(name)?;
+        let path = place.path();
+        if !replace && path.symlink_metadata().is_ok() {
+            return Err(Error::format(
+                name,
+                "something of this name exists already; remove it, or ask for it to be replaced \
+                 (--force)",
+            ));
+        }
+        let mut temporary = Temporary {
+            path: beside(path)?,
+            outside: Vec::new(),
+        };
+        let location = place.at(temporary.path.clone());
+        match &location {
+            Location::Native(path) => native::create(path, descriptor, &mut temporary.outside)?,
+            Location::Npy(path) => npy::create(path, descriptor)?,
+            Location::Raw(raw) => {
+                let layout = raw.descriptor.check(name)?;
+                let end = raw.offset.checked_add(layout.byte_len());
+                let end =
+                    end.ok_or_else(|| Error::format(name, "the file would exceed 2^64 bytes"))?;
+                FileStore::create(&raw.path)?.set_len(end)?;
+            }
+        }
+        let array = Array::open_at(&location, Access::ReadWrite)?;
+        Ok(Self {
+            array,
+            place,
+            temporary,
+            replace,
+        })
+    }
+
+    /// The text under which other ranks can open the unfinished array.
+    pub fn temporary_name(&self) -> &str {
+        self.array.name()
+    }
+
+    /// Syncs the array, gives it its name, and opens it there for reading and
+    /// writing.
+    pub fn commit(mut self) -> Result<Array> {
+        self.array.sync()?;
+        let (from, to) = (&self.temporary.path, self.place.path());
+        if from.is_dir() {
+            sync_directory(from)?;
+        }
+        let renaming = |source| Error::file("create", to, source);
+        if self.replace && to.is_dir() && from.is_dir() {
+            // The old array is removed under the temporary name.
+            let old = native::files_outside(to).unwrap_or_default();
+            swap_names(from, to).map_err(renaming)?;
+            self.temporary.outside = old;
+        } else {
+            std::fs::rename(from, to).map_err(renaming)?;
+            self.temporary.outside.clear();
+        }
+        sync_directory(parent(to))?;
+        Array::open_at(&self.place, Access::ReadWrite)
+    }
+}
+
+impl Deref for Draft {
+    type Target = Array;
+
+    fn deref(&self) -> &Array {
+        &self.array
+    }
+}
+
+/// A name nobody uses, in the same directory and with the same ending.
+fn beside(path: &Path) -> Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| {
+        Error::format(
+            path.display(),
+            "this is not the name of a file or directory",
+        )
+    })?;
+    let name = name.to_string_lossy();
+    Ok(parent(path).join(format!(".{}-{name}", native::new_id())))
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<()> {
+    let sync = || std::fs::File::open(path)?.sync_all();
+    sync().map_err(|source| Error::file("sync", path, source))
+}
+
+/// Exchanges two names in one step.
+#[cfg(target_os = "linux")]
+fn swap_names(a: &Path, b: &Path) -> std::io::Result<()> {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    let (a, b) = (
+        CString::new(a.as_os_str().as_bytes())?,
+        CString::new(b.as_os_str().as_bytes())?,
+    );
+    let at = libc::AT_FDCWD;
+    // SAFETY: both pointers are NUL-terminated strings that live through the call.
+    let code = unsafe { libc::renameat2(at, a.as_ptr(), at, b.as_ptr(), libc::RENAME_EXCHANGE) };
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
+}
+
+/// Exchanges two names in three steps, where the system has no single one.
+#[cfg(not(target_os = "linux"))]
+fn swap_names(a: &Path, b: &Path) -> std::io::Result<()> {
+    let third = a.with_extension("old");
+    std::fs::rename(b, &third)?;
+    std::fs::rename(a, b)?;
+    std::fs::rename(third, a)
+}

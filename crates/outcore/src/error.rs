@@ -1,0 +1,102 @@
+//! What can go wrong with arrays.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::element::ElementType;
+
+/// The result of an outcore call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong with arrays: what failed, on which array, and why.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A section, shape or layout does not fit its array.
+    #[error("{array}: {source}")]
+    Geometry {
+        /// The array.
+        array: String,
+        /// What is wrong with the section, shape or layout.
+        source: outcore_geometry::Error,
+    },
+    /// The bytes could not be moved.
+    #[error(transparent)]
+    Storage(#[from] outcore_storage::Error),
+    /// The ranks could not talk to one another, or another rank failed.
+    #[error(transparent)]
+    Transport(#[from] outcore_transport::Error),
+    /// A file or directory could not be used.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried, as in "open".
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What describes an array is damaged, unknown or contradicts the data.
+    #[error("{array}: {problem}")]
+    Format {
+        /// The array.
+        array: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// The array holds elements of another type.
+    #[error("{array} holds {stored} elements, not {asked}")]
+    WrongType {
+        /// The array.
+        array: String,
+        /// What it holds.
+        stored: ElementType,
+        /// What was asked for.
+        asked: ElementType,
+    },
+    /// A buffer of the wrong length.
+    #[error("section [{section}] of {array} has {expected} elements, but the buffer holds {found}")]
+    BufferLength {
+        /// The array.
+        array: String,
+        /// The section.
+        section: String,
+        /// Elements of the section.
+        expected: u64,
+        /// Elements of the buffer.
+        found: u64,
+    },
+    /// An array that was opened for reading only.
+    #[error("{array} was opened for reading only")]
+    ReadOnly {
+        /// The array.
+        array: String,
+    },
+    /// A value that cannot be used as given.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl Error {
+    pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
+
+    pub(crate) fn format(array: impl ToString, problem: impl Into<String>) -> Self {
+        Self::Format {
+            array: array.to_string(),
+            problem: problem.into(),
+        }
+    }
+
+    pub(crate) fn geometry(array: impl ToString) -> impl FnOnce(outcore_geometry::Error) -> Self {
+        move |source| Self::Geometry {
+            array: array.to_string(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! [`execute`]: the only place that moves array bytes through a store.
+//!
+//! The path of the data: runs are gathered into batches, each batch goes to
+//! the store in one call, and the store reads straight into the caller's
+//! buffer or writes straight from it. Only a write that reverses bytes goes
+//! through a staging buffer of bounded size, since the caller's data must not
+//! change.
+
+use outcore_geometry::Run;
+use outcore_storage::{ReadRequest, Store, WriteRequest};
+
+use crate::element::swap_bytes;
+use crate::error::Result;
+use crate::plan::Plan;
+
+/// Accesses handed to the store at a time.
+const BATCH: usize = 256;
+
+/// Bytes of the staging buffer of a write that reverses bytes.
+const STAGING: usize = 1 << 20;
+
+/// Which way the bytes go, and the dense buffer at this end.
+pub(crate) enum Transfer<'a> {
+    /// From the store into the buffer.
+    Read(&'a mut [u8]),
+    /// From the buffer into the store.
+    Write(&'a [u8]),
+}
+
+/// Carries out `plan`. The buffer must hold exactly the bytes of the plan.
+pub(crate) fn execute(plan: &Plan, store: &dyn Store, transfer: Transfer<'_>) -> Result<()> {
+    match (transfer, plan.swap) {
+        (Transfer::Read(buffer), swap) => {
+            read(plan, store, buffer)?;
+            if let Some(width) = swap {
+                swap_bytes(buffer, width);
+            }
+            Ok(())
+        }
+        (Transfer::Write(data), None) => write(plan, store, data),
+        (Transfer::Write(data), Some(width)) => write_swapped(plan, store, data, width),
+    }
+}
+
+fn read(plan: &Plan, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {
+    let mut runs = plan.runs.clone().peekable();
+    let end = buffer.len();
+    let base = buffer.as_mut_ptr();
+    let mut batch = Vec::new();
+    while runs.peek().is_some() {
+        batch.clear();
+        batch.extend(runs.by_ref().take(BATCH).map(|run| {
+            let range = buffer_range(&run, end);
+            // SAFETY: the range lies inside the buffer, which is borrowed for
+            // longer than the batch; and no two runs of a layout share a byte
+            // of the buffer (each element stands in it once), so the slices
+            // are disjoint.
+            let piece =
+                unsafe { std::slice::from_raw_parts_mut(base.add(range.start), range.len()) };
+            ReadRequest {
+                offset: plan.start + run.file_offset,
+                buffer: piece,
+            }
+        }));
+        store.read_batch(&mut batch)?;
+    }
+    Ok(())
+}
+
+fn write(plan: &Plan, store: &dyn Store, data: &[u8]) -> Result<()> {
+    let mut runs = plan.runs.clone().peekable();
+    let mut batch = Vec::new();
+    while runs.peek().is_some() {
+        batch.clear();
+        batch.extend(runs.by_ref().take(BATCH).map(|run| WriteRequest {
+            offset: plan.start + run.file_offset,
+            data: &data[buffer_range(&run, data.len())],
+        }));
+        store.write_batch(&batch)?;
+    }
+    Ok(())
+}
+
+fn write_swapped(plan: &Plan, store: &dyn Store, data: &[u8], width: usize) -> Result<()> {
+    let mut staging = vec![0; STAGING.min(data.len())];
+    for run in plan.runs.clone() {
+        let mut offset = plan.start + run.file_offset;
+        // The staging buffer holds whole numbers: STAGING is a multiple of 8,
+        // and so is every width's multiple that the data are made of.
+        for piece in data[buffer_range(&run, data.len())].chunks(staging.len()) {
+            let staged = &mut staging[..piece.len()];
+            staged.copy_from_slice(piece);
+            swap_bytes(staged, width);
+            store.write_at(offset, staged)?;
+            offset += piece.len() as u64;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a run in a buffer of `end` bytes; panics if they lie outside,
+/// which the callers' check of the buffer's length excludes.
+fn buffer_range(run: &Run, end: usize) -> std::ops::Range<usize> {
+    let range = run.buffer_offset as usize..(run.buffer_offset + run.len) as usize;
+    assert!(range.end <= end, "a run must lie inside the buffer");
+    range
+}

@@ -1,0 +1,3 @@
+//! How one section moves between file and buffer.
+
+pub(crate) mod direct;
