@@ -1,1 +1,17 @@
-//! placeholder
+//! How fast outcore is, beside the limits of the machine and other systems.
+//!
+//! A bench is a function that returns [`Line`]s, one a contestant. Contestants
+//! of one case take turns ([`contest()`]), so that a machine that wanders
+//! treats them alike; the limits (plain `pread`, `memcpy`) are contestants too.
+
+mod contest;
+mod exchange;
+mod files;
+mod geometry;
+mod io;
+mod line;
+mod peers;
+
+pub use contest::{Contestant, contest};
+pub use io::{IoOptions, io};
+pub use line::{Line, csv, table};

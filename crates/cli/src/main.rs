@@ -1,2 +1,90 @@
-//! placeholder
-fn main() {}
+//! The command `outcore`: one file per subcommand.
+
+mod bench;
+mod bytes;
+mod copy;
+mod create;
+mod demo;
+mod info;
+mod progress;
+mod ranks;
+mod read;
+mod text;
+mod write;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Arrays larger than memory: create them, look at them, read and write
+/// strided sections of them, alone or with many ranks.
+///
+/// ARRAY is an outcore directory (name.oc), a NumPy file (name.npy), or any
+/// binary file described as
+/// 'raw:data.bin?shape=4096x4096&type=f32&layout=column&offset=0'.
+///
+/// SECTION is written in NumPy style, from 0 and without the upper bound
+/// ('0:100:2, ::16, 7'), or in Fortran style in parentheses, from 1 and with
+/// it ('(1:100:2, 1:4096:16)').
+#[derive(Parser)]
+#[command(
+    name = "outcore",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  outcore demo
+  outcore create field.oc --shape 4096x4096 --type f32 --fill index
+  outcore read field.oc '::16, :100' -o part.npy --ranks 4
+  outcore write field.oc '0, :' --fill 1.5
+  outcore info field.oc --json
+  mpirun -n 4 outcore read field.oc -o copy.npy     (built with --features mpi)
+
+Exit status: 0 done, 1 failed, 2 wrong usage."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Create(create::Create),
+    Info(info::Info),
+    Read(read::Read),
+    Write(write::Write),
+    Demo(demo::Demo),
+    Bench(bench::Bench),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = outcore::check_launch()
+        .map_err(Into::into)
+        .and_then(|()| match cli.command {
+            Command::Create(command) => command.run(),
+            Command::Info(command) => command.run(),
+            Command::Read(command) => command.run(),
+            Command::Write(command) => command.run(),
+            Command::Demo(command) => command.run(),
+            Command::Bench(command) => command.run(),
+        });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has seen enough.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            if ranks::speaks_for(&error) {
+                eprintln!("outcore: {error}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_closed_pipe(error: &outcore::Error) -> bool {
+    match error {
+        outcore::Error::File { source, .. } => source.kind() == std::io::ErrorKind::BrokenPipe,
+        _ => false,
+    }
+}

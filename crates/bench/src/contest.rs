@@ -1,0 +1,86 @@
+//! [`contest()`]: contestants take turns, on all ranks at once.
+
+use std::time::Duration;
+
+use outcore::{Comm, Result};
+
+use crate::line::Line;
+
+/// Somebody who does the same work as the others of its case.
+pub struct Contestant<'a> {
+    /// Its line, of which the times and the verdict are still to come.
+    pub line: Line,
+    /// Done before each repetition, off the clock.
+    pub prepare: Box<dyn FnMut() -> Result<()> + 'a>,
+    /// The work of this rank.
+    pub work: Box<dyn FnMut() -> Result<()> + 'a>,
+    /// Whether the work of this rank came out right; off the clock.
+    pub check: Box<dyn FnMut() -> bool + 'a>,
+    /// How many times the work is done in one repetition.
+    pub batch: u32,
+}
+
+/// Collective: every contestant does its work `repeats` times, in turns. A
+/// repetition lasts from the first rank's start to the last rank's end.
+pub fn contest(
+    comm: &Comm,
+    mut contestants: Vec<Contestant<'_>>,
+    repeats: usize,
+) -> Result<Vec<Line>> {
+    let mut times = vec![Vec::new(); contestants.len()];
+    let mut right = vec![true; contestants.len()];
+    // The first round warms up and does not count.
+    for round in 0..=repeats {
+        for (at, contestant) in contestants.iter_mut().enumerate() {
+            (contestant.prepare)()?;
+            comm.barrier()?;
+            let start = now();
+            for _ in 0..contestant.batch {
+                (contestant.work)()?;
+            }
+            let end = now();
+            let all = comm.all_gather(&[start.as_nanos() as u64, end.as_nanos() as u64])?;
+            let (first, last) = all
+                .chunks_exact(2)
+                .fold((u64::MAX, 0), |(first, last), times| {
+                    (first.min(times[0]), last.max(times[1]))
+                });
+            right[at] &= (contestant.check)();
+            if round > 0 {
+                times[at].push((last - first) as f64 / 1e9 / f64::from(contestant.batch));
+            }
+        }
+    }
+    let wrong: Vec<u64> = right.iter().map(|right| u64::from(!right)).collect();
+    let wrong = comm.all_reduce(&wrong, outcore::Op::Sum)?;
+    let lines = contestants.into_iter().zip(times).zip(wrong);
+    Ok(lines
+        .map(|((contestant, mut times), wrong)| {
+            times.sort_by(f64::total_cmp);
+            let mut line = contestant.line;
+            line.best_s = times.first().copied().unwrap_or(0.0);
+            line.median_s = times.get(times.len() / 2).copied().unwrap_or(0.0);
+            line.ok = wrong == 0;
+            line
+        })
+        .collect())
+}
+
+/// The time of a clock that all processes of one machine share.
+#[cfg(target_os = "linux")]
+fn now() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a valid timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The time of a clock that the threads of this process share.
+#[cfg(not(target_os = "linux"))]
+fn now() -> Duration {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed()
+}

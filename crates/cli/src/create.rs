@@ -1,0 +1,185 @@
+//! `outcore create`: makes an array.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use outcore::{
+    Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, ElementType, Error, Fill, Pieces, Result,
+    Section, Stripes, divide, parse_shape, shape_text,
+};
+
+use crate::progress::Progress;
+use crate::ranks::{Ranks, print};
+use crate::{bytes, copy};
+
+/// Make an array on disk
+///
+/// The ending of PATH says in which format: .oc is outcore's own (a directory
+/// with a descriptor and data), .npy is NumPy's; 'raw:FILE?shape=...&type=...'
+/// makes a plain binary file and needs no --shape and --type. An array of
+/// zeros is sparse: it takes no time and no space, whatever its size.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore create field.oc --shape 4096x4096 --type f32
+  outcore create field.oc --shape 4096x4096 --type f32 --layout tiled:64x64 --fill index
+  outcore create noise.npy --shape 1000x1000x10 --type f64 --layout column --fill random --seed 7
+  outcore create big.oc --shape 524288x524288 --type f32            (1 TiB, at once)
+  outcore create wide.oc --shape 65536x65536 --type f64 --stripe-unit 1MiB \\
+      --stripe-directory /disk1 --stripe-directory /disk2")]
+pub(crate) struct Create {
+    /// The name of the new array
+    path: String,
+    /// The extents, as in 4096x4096
+    #[arg(long, value_parser = parse_shape_argument)]
+    shape: Option<Shape>,
+    /// bool, i8..i64, u8..u64, f16, f32, f64, c64 or c128
+    #[arg(long = "type", value_name = "TYPE")]
+    element_type: Option<ElementType>,
+    /// row, column, axes:2,0,1 (slowest first), tiled:64x64 or tiled:64x64:column
+    #[arg(long, default_value = "row")]
+    layout: Arrangement,
+    /// little or big [default: this machine's]
+    #[arg(long, value_name = "ORDER")]
+    byte_order: Option<ByteOrder>,
+    /// zero, index (the element's row-major number), random, or a number
+    #[arg(long, default_value = "zero", allow_hyphen_values = true)]
+    fill: Fill,
+    /// The seed of --fill random
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Keep the attribute NAME with the array; VALUE is JSON, or else text
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
+    attributes: Vec<(String, serde_json::Value)>,
+    /// Spread the data over these directories (disks)
+    #[arg(long = "stripe-directory", value_name = "DIRECTORY")]
+    stripe_directories: Vec<PathBuf>,
+    /// The bytes that stay together on one disk
+    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = bytes::parse)]
+    stripe_unit: u64,
+    /// Replace what has this name
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    ranks: Ranks,
+}
+
+#[derive(Clone)]
+struct Shape(Vec<u64>);
+
+fn parse_shape_argument(text: &str) -> Result<Shape, String> {
+    parse_shape(text)
+        .map(Shape)
+        .map_err(|error| error.to_string())
+}
+
+fn parse_attribute(text: &str) -> Result<(String, serde_json::Value), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("an attribute is written NAME=VALUE")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok((name.into(), value))
+}
+
+impl Create {
+    pub(crate) fn run(&self) -> Result<()> {
+        let descriptor = self.descriptor()?;
+        let fill = match &self.fill {
+            Fill::Random(_) => Fill::Random(self.seed),
+            other => other.clone(),
+        };
+        self.ranks.run(|comm| {
+            let begin = || {
+                let draft = Array::draft(&self.path, &descriptor, self.force)?;
+                fill.check(draft.element_type())?;
+                Ok::<_, Error>(draft)
+            };
+            let draft = comm.agree(if comm.rank() == 0 {
+                begin().map(Some)
+            } else {
+                Ok(None)
+            })?;
+            if fill != Fill::Zero {
+                let mut name = draft
+                    .as_ref()
+                    .map_or("".into(), |d| d.temporary_name().to_string());
+                comm.broadcast_string(0, &mut name)?;
+                let array = comm.agree(Array::open_writable(&name))?;
+                let progress =
+                    Progress::new("filling", share_bytes(comm, &array), comm.rank() == 0);
+                comm.agree(fill_section(comm, &array, &array.whole(), &fill, &progress))?;
+                progress.finish();
+            }
+            let made = comm.agree(draft.map(|draft| draft.commit()).transpose())?;
+            if let Some(array) = made {
+                print(&format!(
+                    "{}: {} {} in {} layout, {}\n",
+                    array.name(),
+                    shape_text(array.shape()),
+                    array.element_type(),
+                    array.descriptor().arrangement,
+                    bytes::show(array.layout().byte_len()),
+                ))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn descriptor(&self) -> Result<ArrayDescriptor> {
+        if self.path.starts_with("raw:") {
+            if self.shape.is_some() || self.element_type.is_some() {
+                return Err(Error::Invalid(
+                    "a 'raw:' description has its own shape and type; leave --shape and --type out"
+                        .into(),
+                ));
+            }
+            // The description itself counts; this one is not looked at.
+            return Ok(ArrayDescriptor::new(&[], ElementType::U8));
+        }
+        let missing = |what: &str| Error::Invalid(format!("{what} is missing"));
+        let shape = self.shape.as_ref().ok_or_else(|| missing("--shape"))?;
+        let element_type = self.element_type.ok_or_else(|| missing("--type"))?;
+        let mut descriptor =
+            ArrayDescriptor::new(&shape.0, element_type).layout(self.layout.clone());
+        descriptor.byte_order = self.byte_order.unwrap_or(ByteOrder::NATIVE);
+        descriptor.attributes = self.attributes.iter().cloned().collect();
+        if !self.stripe_directories.is_empty() {
+            descriptor.stripes = Some(Stripes {
+                unit: self.stripe_unit,
+                directories: self.stripe_directories.clone(),
+            });
+        }
+        Ok(descriptor)
+    }
+}
+
+/// What the ranks of this process will work on, for the progress bar.
+fn share_bytes(comm: &Comm, array: &Array) -> u64 {
+    let ranks = if comm.transport().shares_memory() {
+        1
+    } else {
+        comm.size() as u64
+    };
+    array.layout().byte_len() / ranks
+}
+
+/// Collective: fills `section`; the ranks divide the work.
+pub(crate) fn fill_section(
+    comm: &Comm,
+    array: &Array,
+    section: &Section,
+    fill: &Fill,
+    progress: &Progress,
+) -> Result<()> {
+    let order = array.layout().slowest_first();
+    let size = array.layout().element_size();
+    let share = &divide(section, order, comm.size() as u64)[comm.rank()];
+    let mut values = Vec::new();
+    for piece in Pieces::new(share, order, copy::piece_elements(comm, size)) {
+        values.resize((piece.count() * size) as usize, 0);
+        fill.generate(array, &piece, &mut values)?;
+        array.write_bytes(&piece, &values)?;
+        progress.add(values.len() as u64);
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! How a command becomes the work of ranks, on threads and under MPI alike.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::Args;
+use outcore::{Comm, Error, Result, TransportError};
+
+/// The option `--ranks`.
+#[derive(Args)]
+pub(crate) struct Ranks {
+    /// How many ranks share the work (threads; under mpirun its -n counts)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) ranks: Option<u32>,
+}
+
+/// The rank of this process under MPI; 0 otherwise.
+static RANK: AtomicUsize = AtomicUsize::new(0);
+
+impl Ranks {
+    /// Runs `program` on the ranks asked for; one if nobody asked.
+    pub(crate) fn run(&self, program: impl Fn(&Comm) -> Result<()> + Sync) -> Result<()> {
+        let threads = self.ranks.unwrap_or(1) as usize;
+        outcore::run(threads, |comm| {
+            if outcore::under_launcher() {
+                RANK.store(comm.rank(), Ordering::Relaxed);
+                self.check_launched(comm)?;
+            }
+            program(comm)
+        })?;
+        Ok(())
+    }
+
+    /// Under mpirun, `--ranks` may only repeat what its -n says.
+    fn check_launched(&self, comm: &Comm) -> Result<()> {
+        match self.ranks {
+            Some(asked) if asked as usize != comm.size() => Err(Error::Invalid(format!(
+                "--ranks {asked} was asked for, but the launcher started {} ranks; leave it out",
+                comm.size()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs something that only one rank must do: rank 0 under mpirun.
+pub(crate) fn once(work: impl Fn() -> Result<()> + Sync) -> Result<()> {
+    Ranks { ranks: None }.run(|comm| {
+        let outcome = if comm.rank() == 0 { work() } else { Ok(()) };
+        Ok(comm.agree(outcome)?)
+    })
+}
+
+/// Whether this process should print `error`: one that all ranks share is
+/// printed once.
+pub(crate) fn speaks_for(error: &Error) -> bool {
+    let shared = matches!(
+        error,
+        Error::Transport(TransportError::Agreed { .. } | TransportError::PeerFailed { .. })
+    );
+    !shared || RANK.load(Ordering::Relaxed) == 0
+}
+
+/// Prints to standard output; a closed pipe is an error that `main` knows.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|source| Error::File {
+            action: "write to",
+            path: PathBuf::from("standard output"),
+            source,
+        })
+}

@@ -1,0 +1,158 @@
+//! `outcore read`: a section of an array into a file or onto the screen.
+
+use clap::Args;
+use outcore::{
+    Arrangement, Array, ArrayDescriptor, Comm, Error, Order, Pattern, Result, Section, shape_text,
+};
+
+use crate::copy::{Side, copy};
+use crate::progress::Progress;
+use crate::ranks::Ranks;
+use crate::text;
+
+/// Read a section of an array into a file, or print it
+///
+/// The ending of FILE says what is written: .npy NumPy's format, .oc outcore's,
+/// .txt or .csv text, anything else the plain bytes in the array's own order.
+/// An axis given by a single index is dropped from the output's shape.
+///
+/// The ranks divide the section among themselves. A section that depends on
+/// the rank (p, N) gives each rank its own output: FILE must then contain %r,
+/// which becomes the rank.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore read field.oc '0:4, 0:8'                              (prints the numbers)
+  outcore read field.oc '::16, :' -o every16th.npy --ranks 4
+  outcore read field.oc '(1:100:1, 1:4096:1)' -o part.bin
+  outcore read 'raw:data.bin?shape=4096x4096&type=f32&layout=column' ':, 7' -o column7.txt
+  outcore read field.oc '(1+32*p:16+32*p:1, 1:4096:1)' -o part%r.npy --ranks 4")]
+pub(crate) struct Read {
+    /// The array
+    array: String,
+    /// The section; all of the array if left out
+    #[arg(
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    section: Pattern,
+    /// The file to write; - prints text
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "-",
+        hide_default_value = true
+    )]
+    output: String,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    ranks: Ranks,
+}
+
+impl Read {
+    pub(crate) fn run(&self) -> Result<()> {
+        self.ranks.run(|comm| {
+            let array = Array::open_all(comm, &self.array)?;
+            let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
+            let section = comm.agree(
+                self.section
+                    .section(array.shape(), rank, ranks)
+                    .map_err(|error| format!("{}: {error}", array.name())),
+            )?;
+            if !self.section.depends_on_rank() {
+                return self.extract(comm, &array, &section, &self.output);
+            }
+            if !self.output.contains("%r") {
+                return Err(Error::Invalid(format!(
+                    "section '{}' differs from rank to rank, so the output '{}' must contain %r, \
+                     which becomes the rank",
+                    self.section, self.output
+                )));
+            }
+            let alone = comm.split(Some(rank), 0)?.expect("every rank has a colour");
+            let output = self.output.replace("%r", &rank.to_string());
+            Ok(comm.agree(self.extract(&alone, &array, &section, &output))?)
+        })
+    }
+
+    /// Collective: brings `section` into `output`.
+    fn extract(&self, comm: &Comm, array: &Array, section: &Section, output: &str) -> Result<()> {
+        if output == "-" || output.ends_with(".txt") || output.ends_with(".csv") {
+            let print = || text::write(array, section, &self.section, output, self.force);
+            return Ok(comm.agree(if comm.rank() == 0 { print() } else { Ok(()) })?);
+        }
+        let begin = || {
+            let descriptor = self.output_descriptor(array, section, output);
+            Array::draft(&output_name(&descriptor, output), &descriptor, self.force)
+        };
+        let draft = comm.agree(if comm.rank() == 0 {
+            begin().map(Some)
+        } else {
+            Ok(None)
+        })?;
+        let mut name = draft
+            .as_ref()
+            .map_or("".into(), |d| d.temporary_name().to_string());
+        comm.broadcast_string(0, &mut name)?;
+        let target = comm.agree(Array::open_writable(&name))?;
+        let target = target.with_unit_axes(&section.shape())?;
+        let progress = Progress::new(
+            "reading",
+            section.count() * array.layout().element_size(),
+            comm.rank() == 0,
+        );
+        let from = Side { array, section };
+        let to = Side {
+            array: &target,
+            section: &target.whole(),
+        };
+        comm.agree(copy(comm, &from, &to, &progress))?;
+        progress.finish();
+        comm.agree(draft.map(|draft| draft.commit()).transpose())?;
+        Ok(())
+    }
+
+    /// The output has the section's shape without the axes given by one
+    /// index, and the array's axis order as far as its format allows.
+    fn output_descriptor(&self, array: &Array, section: &Section, output: &str) -> ArrayDescriptor {
+        let dropped = self.section.single_axes(array.shape().len());
+        let shape = section.shape();
+        let kept: Vec<usize> = (0..shape.len())
+            .filter(|axis| !dropped.contains(axis))
+            .collect();
+        let shape: Vec<u64> = kept.iter().map(|axis| shape[*axis]).collect();
+        let slowest_first = array.layout().slowest_first();
+        let order: Vec<usize> = slowest_first
+            .iter()
+            .filter_map(|axis| kept.iter().position(|kept_axis| kept_axis == axis))
+            .collect();
+        let mut order = Order::from_slowest_first(&order);
+        if matches!(order, Order::Axes(_)) && output.ends_with(".npy") {
+            order = Order::Row;
+        }
+        let mut descriptor = ArrayDescriptor::new(&shape, array.element_type())
+            .layout(Arrangement { order, tile: None });
+        if output.ends_with(".oc") {
+            descriptor.attributes = array.descriptor().attributes.clone();
+        }
+        descriptor
+    }
+}
+
+/// A file that is neither .npy nor .oc becomes a plain one.
+fn output_name(descriptor: &ArrayDescriptor, output: &str) -> String {
+    if output.ends_with(".npy") || output.ends_with(".oc") || output.starts_with("raw:") {
+        return output.into();
+    }
+    format!(
+        "raw:{output}?shape={}&type={}&layout={}&byteorder={}",
+        shape_text(&descriptor.shape),
+        descriptor.element_type,
+        descriptor.arrangement,
+        descriptor.byte_order
+    )
+}
