@@ -29,18 +29,28 @@ mod aligned;
 mod batch;
 mod bounce;
 pub mod conformance;
+mod counted;
 mod direct;
 mod error;
+mod faulty;
 mod file;
 mod memory;
 mod pointer;
 mod store;
+mod striped;
+mod striping;
 mod threads;
+mod throttled;
 #[cfg_attr(not(target_os = "linux"), path = "no_uring.rs")]
 mod uring;
 
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
+pub use counted::{CountedStore, Counts, Request, RequestKind};
 pub use error::{Error, Result};
+pub use faulty::{Fault, FaultyStore, Operation};
 pub use file::{Access, Batching, FileOptions, FileStore};
 pub use memory::MemoryStore;
 pub use store::{ReadRequest, Store, WriteRequest};
+pub use striped::StripedStore;
+pub use striping::{Piece, Striping};
+pub use throttled::{DeviceModel, Queues, ThrottledStore, Time};
