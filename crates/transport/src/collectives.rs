@@ -11,7 +11,9 @@
 //! All ranks must make the same call with matching arguments. Equal lengths
 //! are the caller's word, and a rank that breaks it gets or causes
 //! [`Error::LengthMismatch`]; calls whose name ends in `v` tell one another
-//! the lengths first.
+//! the lengths first. A rank whose own arguments are refused
+//! ([`Error::Invalid`], [`Error::NoSuchRank`]) does not take part; the others
+//! wait for it until it fails, calls again, or has finished.
 //!
 //! [`Transport`]: crate::Transport
 //! [`Transport::shares_memory`]: crate::Transport::shares_memory
@@ -90,12 +92,9 @@ impl Tree {
 
     /// The places directly below this one, those with small spans first.
     fn children(&self) -> impl DoubleEndedIterator<Item = usize> + use<> {
-        let (place, end) = (self.place, self.place + self.span(self.place));
-        (0..usize::BITS)
-            .map(move |bit| place + (1 << bit))
-            .take_while(move |&child| child < end)
-            .collect::<Vec<_>>()
-            .into_iter()
+        let (place, span) = (self.place, self.span(self.place));
+        let bits = span.next_power_of_two().trailing_zeros();
+        (0..bits).map(move |bit| place + (1 << bit))
     }
 }
 

@@ -72,7 +72,7 @@ where
             let outcome = f(&comm);
             match &outcome {
                 Ok(_) => world.finish(rank),
-                Err(error) => world.fail(rank, error.to_string()),
+                Err(error) => drop(world.fail(rank, error.to_string())),
             }
             outcome
         }));
@@ -89,7 +89,7 @@ where
                 thread::Builder::new()
                     .name(format!("rank {rank}"))
                     .spawn_scoped(scope, move || run_rank(rank))
-                    .inspect_err(|error| world.fail(rank, format!("has no thread: {error}")))
+                    .inspect_err(|error| drop(world.fail(rank, format!("no thread: {error}"))))
             })
             .collect();
         threads

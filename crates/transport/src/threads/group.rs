@@ -20,9 +20,14 @@ pub(crate) struct Group {
     held: AtomicU64,
     /// Rung after each meeting.
     bell: Bell,
-    /// Groups made of this one by the split at a certain meeting, by colour,
-    /// with the number of ranks that have still to pick them up.
-    parts: Mutex<HashMap<(u64, u64), (Arc<Group>, usize)>>,
+    /// Groups made of this one by the split at a certain meeting, by colour.
+    parts: Mutex<HashMap<(u64, u64), Part>>,
+}
+
+/// A new group, and how many of its ranks have still to pick it up.
+struct Part {
+    group: Arc<Group>,
+    left: usize,
 }
 
 /// What belongs to one rank of a group; apart from its neighbours in the
@@ -106,19 +111,22 @@ impl Group {
     pub(crate) fn part(&self, sequence: u64, colour: u64, members: &[usize]) -> Arc<Self> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (sequence, colour);
-        let (part, left) = parts.entry(key).or_insert_with(|| {
+        let part = parts.entry(key).or_insert_with(|| {
             let world_ranks: Vec<usize> = members
                 .iter()
                 .map(|&rank| self.members[rank].world_rank)
                 .collect();
-            (Self::new(&self.world, &world_ranks), members.len())
+            Part {
+                group: Self::new(&self.world, &world_ranks),
+                left: members.len(),
+            }
         });
-        let part = part.clone();
-        *left -= 1;
-        if *left == 0 {
+        let group = part.group.clone();
+        part.left -= 1;
+        if part.left == 0 {
             parts.remove(&key);
         }
-        part
+        group
     }
 
     /// Wakes every rank that waits for anything in this group.

@@ -100,24 +100,26 @@ impl ThreadRank {
         // 3. Copy what the others send, each rank beginning with another peer.
         turn.receives.sort(size, receives.iter().map(|r| r.0));
         for peer in (self.rank..size).chain(0..self.rank) {
+            let member = &self.group.members[peer];
             let pieces = turn.receives.of(peer);
             let expected = pieces.iter().map(|&index| receives[index].1.len()).sum();
             // SAFETY: the meeting has been held, the next is not yet entered.
             let copied = unsafe {
-                self.group.members[peer]
-                    .board
-                    .read(sequence, self.rank, |mut sent| {
-                        self.check_length(peer, sent.len(), expected)?;
-                        for &index in pieces {
-                            sent.fill(receives[index].1);
-                        }
-                        Ok(())
-                    })
+                member.board.read(sequence, self.rank, |mut sent| {
+                    self.check_length(peer, sent.len(), expected)?;
+                    for &index in pieces {
+                        sent.fill(receives[index].1);
+                    }
+                    Ok(())
+                })
             };
             match copied {
                 Some(outcome) => outcome?,
-                // The peer took its pieces down, so the world has failed.
-                None => world.check()?,
+                // The peer took its pieces down because the world has failed.
+                None => {
+                    let cause = "it left an exchange early".into();
+                    return Err(world.fail(member.world_rank, cause));
+                }
             }
         }
         // 4. Stay until the others have copied what this rank lends them.

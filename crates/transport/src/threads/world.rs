@@ -47,24 +47,25 @@ impl World {
     }
 
     /// Fails the world, unless it has failed already, and wakes everybody.
-    pub(crate) fn fail(&self, rank: usize, cause: String) {
-        if self.failure.set(Error::PeerFailed { rank, cause }).is_ok() {
+    /// Gives the failure, which is the first one.
+    pub(crate) fn fail(&self, rank: usize, cause: String) -> Error {
+        let mut first = false;
+        let failure = self.failure.get_or_init(|| {
+            first = true;
+            Error::PeerFailed { rank, cause }
+        });
+        if first {
             self.ring_all();
         }
+        failure.clone()
     }
 
-    /// Fails the world because `waiter` waits for `rank`, which has finished;
-    /// gives the error.
+    /// Fails the world because `waiter` waits for `rank`, which has finished.
     pub(crate) fn fail_by_absence(&self, rank: usize, waiter: usize) -> Error {
         self.fail(
             rank,
             format!("it has already finished, but rank {waiter} is waiting for it"),
-        );
-        // The failure was set by the call above, or before it.
-        match self.check() {
-            Err(failure) => failure,
-            Ok(()) => unreachable!("a failed world stays failed"),
-        }
+        )
     }
 
     /// Notes that `rank` will do nothing more, and wakes everybody so that
