@@ -25,7 +25,9 @@
 
 #![forbid(unsafe_code)]
 
+mod alignment;
 mod axis;
+mod distribution;
 mod error;
 mod expression;
 mod layout;
@@ -36,7 +38,9 @@ mod section;
 mod shape;
 mod tiling;
 
+pub use alignment::{AlignedDistribution, Alignment, TemplateAxis};
 pub use axis::AxisSection;
+pub use distribution::{AxisDistribution, DistributedAxis, Distribution, OwnedPart};
 pub use error::{Error, Result};
 pub use layout::Layout;
 pub use order::{Arrangement, Order};

@@ -473,6 +473,28 @@ impl Iterator for Runs {
         }
         Some(run)
     }
+
+    /// The whole walk at once, with the innermost pass as a plain loop.
+    fn fold<B, F: FnMut(B, Run) -> B>(mut self, initial: B, mut combine: F) -> B {
+        let mut folded = initial;
+        if self.merging {
+            for run in self.by_ref() {
+                folded = combine(folded, run);
+            }
+            return folded;
+        }
+        while self.inner_left > 0 || self.turn_over() {
+            let mut run = self.next;
+            for _ in 0..self.inner_left {
+                folded = combine(folded, run);
+                run.file_offset += self.inner_file_step;
+                run.buffer_offset += self.inner_buffer_step;
+            }
+            self.next = run;
+            self.inner_left = 0;
+        }
+        folded
+    }
 }
 
 impl std::iter::FusedIterator for Runs {}

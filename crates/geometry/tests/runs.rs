@@ -69,6 +69,14 @@ fn check(layout: &Layout, section: &Section) {
     let found: Vec<Run> = walk.by_ref().collect();
     assert_eq!(found, expected, "{section} of {layout:?}");
     assert_eq!(walk.next(), None);
+    let folded = layout
+        .runs(section)
+        .unwrap()
+        .fold(Vec::new(), |mut runs, run| {
+            runs.push(run);
+            runs
+        });
+    assert_eq!(folded, expected, "folded: {section} of {layout:?}");
     assert_eq!(walk.totals(), totals);
     let bytes: u64 = expected.iter().map(|run| run.len).sum();
     assert_eq!(
