@@ -77,6 +77,9 @@ impl FromStr for Order {
             _ => {}
         }
         let axes = text.trim().strip_prefix("axes:").and_then(|list| {
+            if list.trim().is_empty() {
+                return Some(Vec::new());
+            }
             list.split(',')
                 .map(|axis| axis.trim().parse().ok())
                 .collect::<Option<Vec<usize>>>()
@@ -152,7 +155,6 @@ mod tests {
         for text in [
             "",
             "rows",
-            "axes:",
             "axes:a",
             "tiled:",
             "tiled:4x",
