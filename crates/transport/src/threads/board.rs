@@ -33,7 +33,7 @@ use super::lent::{Joined, Lent};
 
 /// A rank that sends no more bytes than this in one exchange copies them onto
 /// its board.
-const COPIED: usize = 4096;
+const COPIED: usize = 16384;
 
 /// The list of lent pieces that is kept for the next call; a longer one gives
 /// its memory back.
