@@ -9,7 +9,7 @@ use crate::operations::Operations;
 
 /// Collective: the bytes of all ranks of `group`, in the order of the ranks;
 /// `own` must have the same length on all of them.
-pub(crate) fn all_gather(group: &Group, own: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn all_gather(group: &Group, lane: Lane, own: &[u8]) -> Result<Vec<u8>> {
     let (rank, size, len) = (group.rank, group.members.len(), own.len());
     // 1. `known` holds the bytes of this rank, the next, and so on.
     let mut known = vec![0; size * len];
@@ -21,16 +21,8 @@ pub(crate) fn all_gather(group: &Group, own: &[u8]) -> Result<Vec<u8>> {
         let more = count.min(size - count);
         let (have, rest) = known.split_at_mut(count * len);
         let mut operations = Operations::new(group);
-        operations.receive(
-            Lane::Internal,
-            (rank + count) % size,
-            &mut rest[..more * len],
-        )?;
-        operations.send(
-            Lane::Internal,
-            (rank + size - count) % size,
-            &have[..more * len],
-        )?;
+        operations.receive(lane, (rank + count) % size, &mut rest[..more * len])?;
+        operations.send(lane, (rank + size - count) % size, &have[..more * len])?;
         operations.wait()?;
         count += more;
     }

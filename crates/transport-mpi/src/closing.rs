@@ -52,7 +52,7 @@ pub(crate) fn close(world: &World) -> Result<()> {
     //    help them along. Who has left the program is not waited for.
     if !world.board.some_left() {
         let mut barrier = world.control.start_barrier()?;
-        let pause = Pause::new();
+        let mut pause = Pause::new();
         while !is_complete(&mut barrier)? {
             pause.pause();
         }
@@ -62,7 +62,7 @@ pub(crate) fn close(world: &World) -> Result<()> {
 
 /// Polls until `done`, receiving in vain what was sent in a failed run.
 fn wait_until(world: &World, done: impl Fn() -> bool) -> Result<()> {
-    let pause = Pause::new();
+    let mut pause = Pause::new();
     loop {
         world.read_notices()?;
         if done() {
@@ -80,7 +80,7 @@ fn wait_until(world: &World, done: impl Fn() -> bool) -> Result<()> {
 fn take_the_rest(world: &World) -> Result<()> {
     let mut announced = world.board.announced();
     announced[world.rank] = world.messages_to(world.rank);
-    let pause = Pause::new();
+    let mut pause = Pause::new();
     loop {
         let all_here = (0..world.size).all(|from| world.messages_from(from) >= announced[from]);
         if (all_here && world.outbox.is_empty()) || pause.elapsed() > PATIENCE {

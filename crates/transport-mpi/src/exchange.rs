@@ -11,7 +11,7 @@ use crate::group::{Group, Lane};
 use crate::operations::Operations;
 
 /// Collective: moves all pieces of all ranks of `group`.
-pub(crate) fn exchange(group: &Group, exchange: &mut Exchange<'_>) -> Result<()> {
+pub(crate) fn exchange(group: &Group, lane: Lane, exchange: &mut Exchange<'_>) -> Result<()> {
     let (rank, size) = (group.rank, group.members.len());
     // 1. Group the pieces by peer, in the order of the rounds.
     let mut sends: Vec<(usize, &[u8])> = exchange.sends().to_vec();
@@ -47,10 +47,10 @@ pub(crate) fn exchange(group: &Group, exchange: &mut Exchange<'_>) -> Result<()>
     // 4. Receives first, so that what comes in finds its place.
     let mut operations = Operations::new(group);
     for (peer, landing) in &mut awaited {
-        operations.receive(Lane::Internal, *peer, landing.bytes())?;
+        operations.receive(lane, *peer, landing.bytes())?;
     }
     for (peer, message) in &packed {
-        operations.send(Lane::Internal, *peer, message.bytes())?;
+        operations.send(lane, *peer, message.bytes())?;
     }
     // 5. Copy the rank's own part while the messages travel.
     copy_own(group, own_sends, own_receives)?;

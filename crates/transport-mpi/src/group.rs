@@ -14,10 +14,11 @@ use crate::world::World;
 pub(crate) enum Lane {
     /// From one rank to another, with the caller's tag.
     Point(u16),
-    /// Part of a collective call. One tag is enough: a rank is in one such
-    /// call of a group at a time, all ranks make them in the same order, and
-    /// messages between two ranks do not overtake one another.
-    Internal,
+    /// Part of a collective call, with its number in the group (it wraps
+    /// around). All ranks make these calls in the same order, so they agree
+    /// on the number; it keeps a message that nobody expected from being
+    /// taken for one of a later call.
+    Internal(u16),
 }
 
 /// A group of ranks of one run.
@@ -31,9 +32,10 @@ pub(crate) struct Group {
     pub(crate) rank: usize,
     /// In the order of their ranks in the group.
     pub(crate) members: Vec<Member>,
-    /// Held during a collective call, so that a rank is in one of them at a
-    /// time even if several threads use its handle.
-    pub(crate) turn: Mutex<()>,
+    /// The number of the next collective call. Held during the call, so that
+    /// a rank is in one of them at a time even if several threads use its
+    /// handle.
+    pub(crate) turn: Mutex<u16>,
 }
 
 /// One rank of a group.
@@ -54,7 +56,7 @@ impl Group {
             run: world.run.load(Ordering::Acquire),
             rank,
             members,
-            turn: Mutex::new(()),
+            turn: Mutex::new(0),
         }
     }
 
@@ -84,13 +86,12 @@ impl Group {
 
     /// Where messages of `lane` go, and the tag of those to `receiver`.
     pub(crate) fn route(&self, lane: Lane, receiver: Member) -> (&'static Communicator, c_int) {
-        match lane {
-            Lane::Point(tag) => {
-                let tag = receiver.context << u16::BITS | u32::from(tag);
-                (&self.world.point, tag as c_int)
-            }
-            Lane::Internal => (&self.world.internal, receiver.context as c_int),
-        }
+        let (communicator, low) = match lane {
+            Lane::Point(tag) => (&self.world.point, tag),
+            Lane::Internal(number) => (&self.world.internal, number),
+        };
+        let tag = receiver.context << u16::BITS | u32::from(low);
+        (communicator, tag as c_int)
     }
 }
 

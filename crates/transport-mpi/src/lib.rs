@@ -1,6 +1,6 @@
 //! Ranks as MPI processes.
 //!
-//! [`run`] gives each process that the MPI launcher has started a
+//! [`run()`] gives each process that the MPI launcher has started a
 //! [`outcore_transport::Comm`] over [`MpiTransport`]. This is the only crate of
 //! outcore that talks to MPI; which MPI library it is built for is chosen by
 //! the environment variable `MPICC`.

@@ -38,7 +38,7 @@ pub(crate) fn is_class(code: c_int, class: u32) -> bool {
 }
 
 /// The name and version of the MPI library this program was built for, such
-/// as `Open MPI v4.1.4` or `MPICH Version: 4.0.2`. Does not initialise MPI.
+/// as `Open MPI v4.1.4` or `MPICH 4.0.2`. Does not initialise MPI.
 pub fn library_version() -> String {
     let mut text = vec![0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize + 1];
     let mut length: c_int = 0;
@@ -50,8 +50,25 @@ pub fn library_version() -> String {
         return "an MPI library of unknown version".to_string();
     }
     let whole = from_c(&text, length);
-    let first = whole.lines().next().unwrap_or("").replace('\t', " ");
-    first.split(", ").next().unwrap_or("").trim().to_string()
+    let first = whole.lines().next().unwrap_or("");
+    let first = first.replace("Version:", "").replace('\t', " ");
+    let name = first.split(", ").next().unwrap_or("");
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// How the launcher of this library is called where several are installed.
+pub(crate) fn launcher_name() -> &'static str {
+    match library_version() {
+        name if name.starts_with("Open MPI") => "mpirun.openmpi",
+        name if name.starts_with("MPICH") => "mpirun.mpich",
+        _ => "mpirun or mpiexec",
+    }
+}
+
+/// Whether the status of a message that was too long for its buffer tells how
+/// long it was. In Open MPI it does; in MPICH it holds some other number.
+pub(crate) fn counts_truncated() -> bool {
+    library_version().starts_with("Open MPI")
 }
 
 /// Ends all processes of the job at once, without tidying up.

@@ -33,6 +33,7 @@ use std::time::Duration;
 use mpi::ffi::{self, MPI_Request, MPI_Status};
 use outcore_transport::{Error, Result};
 
+use crate::closing;
 use crate::communicator::{byte_count, empty_status, is_cancelled};
 use crate::group::{Group, Lane};
 use crate::library::{self, check, is_class};
@@ -216,11 +217,11 @@ impl<'a> Operations<'a> {
         if !truncated {
             check("MPI_Irecv", code)?;
         }
-        let mut len = byte_count(status)?;
-        if truncated {
-            // Not all MPI libraries say how long the message was.
-            len = len.max(part.len + 1);
-        }
+        let len = match truncated {
+            // One more at least; MPI need not say how long the message was.
+            true if !library::counts_truncated() => part.len + 1,
+            _ => byte_count(status)?,
+        };
         if len == part.len {
             return Ok(());
         }
@@ -270,7 +271,7 @@ impl<'a> Operations<'a> {
             match self.complete_some() {
                 Ok(true) => pause.progress(),
                 // MPI cannot tell any more what it does with the memory.
-                Err(Error::Library { call: TEST, .. }) => library::abort(1),
+                Err(Error::Library { call: TEST, .. }) => closing::abort(1),
                 // Other errors have no meaning now: the run has failed.
                 Ok(false) | Err(_) => {
                     let _ = self.group.world.check();

@@ -11,11 +11,16 @@ const EAGER: Duration = Duration::from_millis(200);
 /// about 50 microseconds.
 const NAP: Duration = Duration::from_micros(20);
 
+/// A rank polls so often before it yields: some MPI libraries yield in each
+/// poll themselves, and twice is too often for short messages.
+const POLLS: u32 = 4;
+
 /// The waiting of one call.
 #[derive(Debug)]
 pub(crate) struct Pause {
     began: Instant,
     last_progress: Instant,
+    polls: u32,
 }
 
 impl Pause {
@@ -25,6 +30,7 @@ impl Pause {
         Self {
             began: now,
             last_progress: now,
+            polls: 0,
         }
     }
 
@@ -38,8 +44,12 @@ impl Pause {
         self.last_progress = Instant::now();
     }
 
-    /// Gives the processor away.
-    pub(crate) fn pause(&self) {
+    /// Gives the processor away, if it was not just given away.
+    pub(crate) fn pause(&mut self) {
+        self.polls = self.polls.wrapping_add(1);
+        if !self.polls.is_multiple_of(POLLS) {
+            return;
+        }
         if self.last_progress.elapsed() < EAGER {
             thread::yield_now();
         } else {

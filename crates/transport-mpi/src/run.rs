@@ -1,4 +1,4 @@
-//! [`run`]: a program on all processes that the MPI launcher has started.
+//! [`run()`]: a program on all processes that the MPI launcher has started.
 
 use std::fmt::Display;
 use std::panic;
@@ -10,7 +10,7 @@ use outcore_transport::{Comm, Error};
 
 use crate::closing;
 use crate::launch::launcher;
-use crate::library::library_version;
+use crate::library::{launcher_name, library_version};
 use crate::transport::MpiTransport;
 use crate::world::World;
 
@@ -80,9 +80,10 @@ fn check_launch(world: &World) -> Result<(), Error> {
     match launcher.size {
         Some(size) if size > 1 && world.size == 1 => Err(Error::Launch(format!(
             "the launcher of {} has started {size} processes, but each is alone: this program is \
-             built for {}; start it with the mpirun of that library",
+             built for {}; start it with the mpirun of that library (often called {})",
             launcher.name,
-            library_version()
+            library_version(),
+            launcher_name()
         ))),
         _ => Ok(()),
     }

@@ -10,12 +10,16 @@ use crate::group::{Group, Lane, Member};
 use crate::operations::{Operations, parts};
 use crate::world::World;
 
-/// One rank's view of a group of MPI processes. [`crate::run`] makes the first
+/// One rank's view of a group of MPI processes. [`crate::run()`] makes the first
 /// one, [`Transport::split`] the others.
 ///
 /// All groups share the communicators that were made when MPI was
 /// initialised; a message that was sent in a group has to be received before
 /// the group is dropped.
+///
+/// Of a message that is longer than its receiver expects, not every MPI
+/// library tells the length: where it does not, the `sent` of
+/// [`Error::LengthMismatch`] is one more than what was expected.
 #[derive(Debug)]
 pub struct MpiTransport {
     group: Group,
@@ -34,12 +38,14 @@ impl MpiTransport {
         }
     }
 
-    /// Begins a collective call.
-    fn enter_together(&self) -> Result<MutexGuard<'_, ()>> {
+    /// Begins a collective call: keep the guard until it is over.
+    fn enter_together(&self) -> Result<(MutexGuard<'_, u16>, Lane)> {
         let turn = self.group.turn.lock();
-        let turn = turn.unwrap_or_else(PoisonError::into_inner);
+        let mut turn = turn.unwrap_or_else(PoisonError::into_inner);
         self.group.enter()?;
-        Ok(turn)
+        let lane = Lane::Internal(*turn);
+        *turn = turn.wrapping_add(1);
+        Ok((turn, lane))
     }
 
     /// Sends to this rank itself: from a copy, as no other thread need be
@@ -88,17 +94,17 @@ impl Transport for MpiTransport {
     }
 
     fn exchange(&self, exchange: &mut Exchange<'_>) -> Result<()> {
-        let _turn = self.enter_together()?;
-        exchange::exchange(&self.group, exchange)
+        let (_turn, lane) = self.enter_together()?;
+        exchange::exchange(&self.group, lane, exchange)
     }
 
     fn barrier(&self) -> Result<()> {
-        let _turn = self.enter_together()?;
-        all_gather(&self.group, &[]).map(drop)
+        let (_turn, lane) = self.enter_together()?;
+        all_gather(&self.group, lane, &[]).map(drop)
     }
 
     fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Arc<dyn Transport>>> {
-        let _turn = self.enter_together()?;
+        let (_turn, lane) = self.enter_together()?;
         let world = self.group.world;
         // 1. Tell everybody the colour, the key and the number that this rank
         //    gives to its new group.
@@ -108,7 +114,7 @@ impl Transport for MpiTransport {
             key,
             context,
         };
-        let all = all_gather(&self.group, &own.encode()).inspect_err(|_| {
+        let all = all_gather(&self.group, lane, &own.encode()).inspect_err(|_| {
             // No group was made to give it back.
             context.inspect(|&number| world.contexts.release(number));
         })?;

@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use mpi::ffi;
 use outcore_transport::{Error, Result};
@@ -20,6 +21,9 @@ use crate::contexts::Contexts;
 use crate::library::{check, library_version};
 use crate::notice::{NOTICE_TAG, Notice};
 use crate::outbox::Outbox;
+
+/// How often calls look for notices, in microseconds.
+const LOOK_MICROS: u64 = 100;
 
 /// The state of this process among the others.
 #[derive(Debug)]
@@ -44,6 +48,9 @@ pub(crate) struct World {
     sent: Vec<AtomicU64>,
     /// Data messages received from each rank.
     received: Vec<AtomicU64>,
+    /// When to look for notices again, in microseconds since `began`.
+    next_look: AtomicU64,
+    began: Instant,
     /// The number of the run that is going on, or 0.
     pub(crate) run: AtomicU64,
 }
@@ -103,6 +110,8 @@ impl World {
             contexts: Contexts::new(largest_context()?),
             sent: counters(),
             received: counters(),
+            next_look: AtomicU64::new(0),
+            began: Instant::now(),
             run: AtomicU64::new(0),
         })
     }
@@ -163,12 +172,17 @@ impl World {
         Ok(())
     }
 
-    /// Reads the notices that have arrived and returns the failure of the run
-    /// if there is one. In a failed run this also takes and drops the data
-    /// that others have sent here, because they wait for that.
+    /// The failure of the run if there is one. Looks for notices only now and
+    /// then, as that costs about as much as a short message. In a failed run
+    /// this also takes and drops the data that others have sent here, because
+    /// they wait for that.
     pub(crate) fn check(&self) -> Result<()> {
-        self.read_notices()
-            .inspect_err(|error| self.fail(self.rank, &error.to_string()))?;
+        let now = self.began.elapsed().as_micros() as u64;
+        if now >= self.next_look.load(Ordering::Relaxed) {
+            self.next_look.store(now + LOOK_MICROS, Ordering::Relaxed);
+            self.read_notices()
+                .inspect_err(|error| self.fail(self.rank, &error.to_string()))?;
+        }
         match self.board.failure() {
             None => Ok(()),
             Some(failure) => {

@@ -8,7 +8,7 @@ use outcore_transport::{Error, Result};
 use crate::library::check;
 use crate::world::World;
 
-/// Collective over all ranks, within a [`crate::run`]: plain `MPI_Alltoallv`
+/// Collective over all ranks, within a [`crate::run()`]: plain `MPI_Alltoallv`
 /// of bytes that are packed already, in the order of the ranks.
 ///
 /// A yardstick for benchmarks and nothing else: it waits inside MPI, so that

@@ -7,6 +7,9 @@
 //!   --fail-large R                          the same in the middle of large messages
 //!   --early R                               rank R ends while the others wait for it
 //!   --mismatch                              the last rank sends more than is expected
+//!   --mismatch-exchange                     the same in an exchange, but fewer
+//!   --leave R                               rank R makes one run, the others two
+//!   --error R                               rank R fails and everybody ends with 1
 //!   --again                                 a failed run, then one that succeeds
 //!   --panic R                               rank R panics: the job ends
 //!   --exit R                                rank R ends its process: the job ends
@@ -37,7 +40,28 @@ fn main() -> ExitCode {
         "--fail" => failure(number, |comm| conformance::check_failure(comm, number)),
         "--fail-large" => failure(number, |comm| fail_among_large(comm, number)),
         "--early" => early(number),
-        "--mismatch" => mismatch(),
+        "--mismatch" => mismatch(|comm, last| {
+            if comm.rank() == last {
+                comm.send(0, 1, &[0u8; 100])?;
+            }
+            if comm.rank() == 0 {
+                comm.receive(last, 1, &mut [0u8; 99])?;
+            }
+            Ok(())
+        }),
+        "--mismatch-exchange" => mismatch(|comm, last| {
+            let mut place = [0; 99];
+            let mut exchange = Exchange::new();
+            if comm.rank() == last {
+                exchange.send(0, &[0; 90]);
+            }
+            if comm.rank() == 0 {
+                exchange.receive(last, &mut place);
+            }
+            comm.exchange(&mut exchange)
+        }),
+        "--leave" => leave(number),
+        "--error" => report(run(|comm| conformance::check_failure(comm, number))),
         "--again" => {
             let failed = failure(0, |comm| conformance::check_failure(comm, 0));
             failed && report(run(whole)) && report(run(whole))
@@ -191,29 +215,41 @@ fn early(ending: usize) -> bool {
     }
 }
 
-/// Rank 0 expects less than the last rank sends.
-fn mismatch() -> bool {
+/// Runs `f`, in which rank 0 expects 99 bytes of the last rank and gets more
+/// or fewer.
+fn mismatch(f: impl FnOnce(&Comm, usize) -> Result<()>) -> bool {
     let mut rank = 0;
     let outcome = run(|comm| {
         rank = comm.rank();
-        let last = comm.size() - 1;
-        if rank == last {
-            comm.send(0, 1, &[0u8; 100])?;
-        }
-        if rank == 0 {
-            comm.receive(last, 1, &mut [0u8; 99])?;
-        }
+        f(comm, comm.size() - 1)?;
         comm.barrier()
     });
     match outcome {
         Err(Error::LengthMismatch { sent, expected, .. }) => {
             println!("rank {rank}: sent {sent}, expected {expected}");
-            rank == 0 && sent == 100 && expected == 99
+            rank == 0 && sent != 99 && expected == 99
         }
         Err(Error::PeerFailed { rank: 0, .. }) => rank != 0,
         Err(error) => report(Err(error)),
         Ok(()) => false,
     }
+}
+
+/// Rank `leaving` ends its process after one run; in the second the others
+/// wait for it, in the third they do not.
+fn leave(leaving: usize) -> bool {
+    let mut rank = 0;
+    let first = report(run(|comm| {
+        rank = comm.rank();
+        comm.barrier()
+    }));
+    if rank == leaving {
+        return first;
+    }
+    let second = run(|comm| comm.barrier());
+    let missed = matches!(second, Err(Error::PeerFailed { rank, .. }) if rank == leaving);
+    let third = run(|comm| comm.send(comm.rank(), 1, &[1u8]));
+    first && missed && report(third)
 }
 
 /// More than 2^31 bytes in one piece; ranks above 1 have nothing to do.
