@@ -7,9 +7,9 @@
 //!
 //! | batch                    | one by one | 16 threads | io_uring, depth 128 |
 //! |--------------------------|-----------:|-----------:|--------------------:|
-//! | cached reads of 64 B     |    0.82 us |          - |             0.68 us |
-//! | cached reads of 512 B    |    0.89 us |          - |             0.69 us |
-//! | cached reads of 4 KiB    |    0.98 us |          - |             0.93 us |
+//! | cached reads of 64 B     |    0.82 us |    0.54 us |             0.68 us |
+//! | cached reads of 512 B    |    0.89 us |    0.57 us |             0.69 us |
+//! | cached reads of 4 KiB    |    0.98 us |    0.84 us |             0.93 us |
 //! | cold reads of 4 KiB      |      58 us |      10 us |              7-9 us |
 //! | direct reads of 4 KiB    |      57 us |      11 us |              6-7 us |
 //! | direct reads of 64 KiB   |     136 us |      30 us |               25 us |
@@ -19,7 +19,10 @@
 //!
 //! So reads and direct writes take io_uring, or threads where there is none;
 //! writes into the page cache, which the file system serialises anyway, go one
-//! by one.
+//! by one. Threads win on cached reads only by using both cores, which the
+//! ranks of a program do already, and cost some 50 us each to start. A single
+//! long read gains nothing from being cut up for io_uring (4-5 GB/s cold, 12
+//! GB/s cached, either way), and a batch of two cached reads loses 1 us.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -189,7 +192,7 @@ impl FileStore {
 /// How many threads serve `requests` requests where there is no ring: starting
 /// one takes about as long as a cold read, so each gets several requests.
 fn thread_count(requests: usize) -> usize {
-    (requests / 4).clamp(1, 16)
+    (requests / 16).clamp(1, 16)
 }
 
 impl Store for FileStore {

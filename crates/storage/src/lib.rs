@@ -3,6 +3,13 @@
 //! A [`Store`] reads and writes bytes at 64-bit offsets, one request at a time
 //! or in batches that the backend may overlap. It knows nothing of arrays.
 //!
+//! - Backends: [`FileStore`] (page cache or direct I/O, batches by io_uring),
+//!   [`MemoryStore`], and [`StripedStore`] over several others.
+//! - Adapters, which are stores over a store: [`CountedStore`] counts and logs
+//!   the requests, [`ThrottledStore`] makes them as slow as a modelled device,
+//!   in real or virtual time, and [`FaultyStore`] makes them fail.
+//! - [`conformance`]: what all of them, and any store made elsewhere, must do.
+//!
 //! ```
 //! use outcore_storage::{MemoryStore, ReadRequest, Store};
 //!
@@ -26,10 +33,12 @@
 //! ```
 
 mod aligned;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod batch;
 mod bounce;
 pub mod conformance;
 mod counted;
+mod device;
 mod direct;
 mod error;
 mod faulty;
@@ -46,6 +55,7 @@ mod uring;
 
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
 pub use counted::{CountedStore, Counts, Request, RequestKind};
+pub use device::{DeviceModel, Queues};
 pub use error::{Error, Result};
 pub use faulty::{Fault, FaultyStore, Operation};
 pub use file::{Access, Batching, FileOptions, FileStore};
@@ -53,4 +63,4 @@ pub use memory::MemoryStore;
 pub use store::{ReadRequest, Store, WriteRequest};
 pub use striped::StripedStore;
 pub use striping::{Piece, Striping};
-pub use throttled::{DeviceModel, Queues, ThrottledStore, Time};
+pub use throttled::{ThrottledStore, Time};

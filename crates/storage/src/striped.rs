@@ -15,10 +15,11 @@ use crate::store::{ReadRequest, Store, WriteRequest, check_range, read_exactly};
 use crate::striping::Striping;
 use crate::threads;
 
-/// The disks get a thread each if a batch has at least so many bytes or
-/// pieces; below, starting the threads takes longer than cached transfers do.
-const PARALLEL_BYTES: usize = 256 << 10;
-const PARALLEL_PIECES: usize = 64;
+/// A batch gets one thread more, up to one a disk, for every so many bytes or
+/// pieces: starting a thread takes as long as copying half a megabyte from the
+/// page cache (50 to 100 us measured).
+const BYTES_FOR_A_THREAD: usize = 1 << 20;
+const PIECES_FOR_A_THREAD: usize = 256;
 
 /// Stripes of equal length, round robin on several stores.
 #[derive(Debug)]
@@ -74,13 +75,13 @@ impl StripedStore {
             .iter()
             .filter(|requests| !requests.is_empty())
             .count();
-        let parallel = bytes >= PARALLEL_BYTES || pieces >= PARALLEL_PIECES;
+        let worth = 1 + (bytes / BYTES_FOR_A_THREAD).max(pieces / PIECES_FOR_A_THREAD);
         let work = self
             .disks
             .iter()
             .zip(requests)
             .filter(|(_, requests)| !requests.is_empty());
-        threads::for_each(work, if parallel { used } else { 1 }, |(disk, requests)| {
+        threads::for_each(work, worth.min(used), |(disk, requests)| {
             serve(&**disk, requests)
         })
     }

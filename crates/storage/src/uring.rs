@@ -29,21 +29,28 @@ const DEPTH: u32 = 128;
 /// finished as any short one.
 const LONGEST: usize = 1 << 30;
 
-/// Rings not in use, each with the process that made it: after a fork the
-/// child must not touch its parent's.
-static IDLE: Mutex<Vec<(u32, IoUring)>> = Mutex::new(Vec::new());
+/// A ring and the process that made it: after a fork the child must not touch
+/// its parent's.
+struct Ring {
+    queues: IoUring,
+    maker: u32,
+}
+
+/// Rings not in use.
+static IDLE: Mutex<Vec<Ring>> = Mutex::new(Vec::new());
 
 /// Set once the kernel has said that it has no io_uring for this process.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-fn idle() -> MutexGuard<'static, Vec<(u32, IoUring)>> {
+fn idle() -> MutexGuard<'static, Vec<Ring>> {
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A ring from the pool, or a new one; `None` where there are none.
-fn take() -> Option<IoUring> {
-    while let Some((maker, ring)) = idle().pop() {
-        if maker == process::id() {
+fn take() -> Option<Ring> {
+    let process = process::id();
+    while let Some(ring) = idle().pop() {
+        if ring.maker == process {
             return Some(ring);
         }
         // Its memory is not mapped in this process: there is nothing to free.
@@ -53,7 +60,10 @@ fn take() -> Option<IoUring> {
         return None;
     }
     match IoUring::new(DEPTH) {
-        Ok(ring) => Some(ring),
+        Ok(queues) => Some(Ring {
+            queues,
+            maker: process,
+        }),
         Err(error) => {
             if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) {
                 REFUSED.store(true, Ordering::Relaxed);
@@ -67,7 +77,7 @@ fn take() -> Option<IoUring> {
 pub(crate) fn is_available() -> bool {
     let ring = take();
     let available = ring.is_some();
-    idle().extend(ring.map(|ring| (process::id(), ring)));
+    idle().extend(ring);
     available
 }
 
@@ -76,11 +86,11 @@ pub(crate) fn is_available() -> bool {
 pub(crate) fn run(file: &File, batch: &mut impl Batch) -> Option<Result<()>> {
     let mut ring = take()?;
     let result = Flight {
-        ring: &mut ring,
+        ring: &mut ring.queues,
         aloft: 0,
     }
     .run(file, batch);
-    idle().push((process::id(), ring));
+    idle().push(ring);
     Some(result)
 }
 
@@ -161,5 +171,86 @@ fn entry(file: types::Fd, transfer: Transfer) -> squeue::Entry {
     match direction {
         Direction::Read => opcode::Read::new(file, memory, len).offset(offset).build(),
         Direction::Write => opcode::Write::new(file, memory, len).offset(offset).build(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+    use crate::error::Error;
+
+    /// Reads bytes one by one; some transfers ask for nothing, as if they had
+    /// failed, and the completion of `bad` fails.
+    struct Bytes<'a> {
+        file: &'a File,
+        bytes: &'a mut [u8],
+        bad: Option<usize>,
+        completed: usize,
+    }
+
+    // SAFETY: the bytes are borrowed for longer than the batch lives, and each
+    // is used again only when its transfer is complete.
+    unsafe impl Batch for Bytes<'_> {
+        fn len(&self) -> usize {
+            self.bytes.len()
+        }
+
+        fn transfer(&mut self, index: usize) -> Transfer {
+            let memory = &raw mut self.bytes[index];
+            let len = usize::from(!index.is_multiple_of(3));
+            Transfer {
+                direction: Direction::Read,
+                offset: index as u64,
+                memory,
+                len,
+            }
+        }
+
+        fn complete(&mut self, index: usize, done: usize) -> Result<()> {
+            self.completed += 1;
+            assert_eq!(done, usize::from(!index.is_multiple_of(3)));
+            if self.bad == Some(index) {
+                let source = io::ErrorKind::Other.into();
+                return Err(Error::read("bytes", index as u64, source));
+            }
+            let byte = &mut self.bytes[index..=index];
+            self.file
+                .read_exact_at(&mut byte[done..], index as u64)
+                .unwrap();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn short_transfers_are_finished_and_failures_leave_nothing_in_flight() {
+        if !is_available() {
+            return eprintln!("skipped: no io_uring");
+        }
+        let file = tempfile::tempfile().unwrap();
+        let wanted: Vec<u8> = (0..1000).map(|at| (at % 251) as u8).collect();
+        file.write_all_at(&wanted, 0).unwrap();
+        for bad in [Some(0), None, Some(500), Some(999), None] {
+            let mut bytes = vec![255; wanted.len()];
+            let mut batch = Bytes {
+                file: &file,
+                bytes: &mut bytes,
+                bad,
+                completed: 0,
+            };
+            let result = run(&file, &mut batch).expect("there are rings");
+            let completed = batch.completed;
+            assert_eq!(result.is_err(), bad.is_some());
+            if bad.is_none() {
+                assert_eq!(completed, wanted.len());
+                assert_eq!(bytes, wanted);
+            }
+        }
+        // Every ring that was used is idle, with nothing left in its queues.
+        for ring in idle().iter_mut() {
+            assert!(ring.queues.submission().is_empty());
+            assert!(ring.queues.completion().is_empty());
+        }
     }
 }

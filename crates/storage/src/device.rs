@@ -1,0 +1,169 @@
+//! [`DeviceModel`]: what a storage device costs, and the queues that simulate
+//! one.
+//!
+//! A request issued at time `t` is cut by the striping into one access a disk
+//! (its stripes on one disk lie together there). Each waits in its disk's
+//! queue until the disk is free, so it starts at `max(t, free)`, and takes
+//! `latency + bytes / bandwidth`; the request ends with its last access. All
+//! requests of a batch are issued at the same time, and the call ends with the
+//! last of them. Lengths and syncs cost nothing.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::striping::Striping;
+
+/// What a device costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeviceModel {
+    /// The time before the first byte of every access.
+    pub latency: Duration,
+    /// Bytes a second of one queue; may be infinite.
+    pub bandwidth: f64,
+    /// What serves the requests.
+    pub queues: Queues,
+}
+
+/// How requests find what serves them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queues {
+    /// Disks, each with the bytes that the striping puts there.
+    Striped(Striping),
+    /// So many streams, each able to serve any request: a request takes the
+    /// one that is free first.
+    Streams(usize),
+}
+
+impl DeviceModel {
+    /// A parallel file system of 1995: 64 disks of 20 ms and 2 MB/s, stripes
+    /// of 4 KiB.
+    pub fn disk1995() -> Self {
+        let queues = Queues::Striped(Striping::fixed(64, 4096));
+        DeviceModel {
+            latency: Duration::from_millis(20),
+            bandwidth: 2e6,
+            queues,
+        }
+    }
+
+    /// A parallel file system of today: 8 servers of 0.5 ms and 1 GB/s,
+    /// stripes of 1 MiB.
+    pub fn pfs() -> Self {
+        let queues = Queues::Striped(Striping::fixed(8, 1 << 20));
+        DeviceModel {
+            latency: Duration::from_micros(500),
+            bandwidth: 1e9,
+            queues,
+        }
+    }
+
+    /// An object store: 64 streams of 20 ms and 80 MB/s.
+    pub fn object() -> Self {
+        let queues = Queues::Streams(64);
+        DeviceModel {
+            latency: Duration::from_millis(20),
+            bandwidth: 80e6,
+            queues,
+        }
+    }
+
+    /// How long one access of `bytes` bytes takes, in nanoseconds.
+    fn service(&self, bytes: u64) -> u64 {
+        let transfer = (bytes as f64 / self.bandwidth * 1e9).round() as u64;
+        nanoseconds(self.latency).saturating_add(transfer)
+    }
+}
+
+/// The queues of a device. Times are nanoseconds since it was made.
+#[derive(Debug)]
+pub(crate) struct Device {
+    model: DeviceModel,
+    queues: Mutex<Vec<Queue>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Queue {
+    free_at: u64,
+    busy: u64,
+}
+
+impl Queue {
+    /// Appends an access that takes `service`; returns when it ends.
+    fn push(&mut self, issued: u64, service: u64) -> u64 {
+        self.free_at = self.free_at.max(issued).saturating_add(service);
+        self.busy = self.busy.saturating_add(service);
+        self.free_at
+    }
+}
+
+impl Device {
+    /// A device with nothing to do; fails if the model describes none.
+    pub(crate) fn new(model: DeviceModel) -> Result<Self> {
+        let refused = |reason| {
+            Err(Error::Settings {
+                store: "device",
+                reason,
+            })
+        };
+        if model.bandwidth.is_nan() || model.bandwidth <= 0.0 {
+            return refused(format!("{} bytes/s is no bandwidth", model.bandwidth));
+        }
+        let count = match model.queues {
+            Queues::Striped(striping) => striping.disks(),
+            Queues::Streams(0) => return refused("there must be at least one stream".to_owned()),
+            Queues::Streams(streams) => streams,
+        };
+        let queues = Mutex::new(vec![Queue::default(); count]);
+        Ok(Device { model, queues })
+    }
+
+    fn queues(&self) -> MutexGuard<'_, Vec<Queue>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts requests of `(offset, len)`, issued at `issued`, into the queues;
+    /// returns when the last of them ends.
+    pub(crate) fn enqueue(&self, issued: u64, requests: impl Iterator<Item = (u64, usize)>) -> u64 {
+        let mut queues = self.queues();
+        let mut end = issued;
+        for (offset, len) in requests.filter(|&(_, len)| len > 0) {
+            match self.model.queues {
+                Queues::Striped(striping) => {
+                    for (disk, queue) in queues.iter_mut().enumerate() {
+                        let bytes = striping.share(disk, offset.saturating_add(len as u64))
+                            - striping.share(disk, offset);
+                        if bytes > 0 {
+                            end = end.max(queue.push(issued, self.model.service(bytes)));
+                        }
+                    }
+                }
+                Queues::Streams(_) => {
+                    let first = queues.iter_mut().min_by_key(|queue| queue.free_at);
+                    let queue = first.expect("a device is made with at least one queue");
+                    end = end.max(queue.push(issued, self.model.service(len as u64)));
+                }
+            }
+        }
+        end
+    }
+
+    /// When the last queue has finished everything asked of it so far.
+    pub(crate) fn busy_until(&self) -> Duration {
+        let queues = self.queues();
+        Duration::from_nanos(queues.iter().map(|queue| queue.free_at).max().unwrap_or(0))
+    }
+
+    /// How long each queue has worked in all.
+    pub(crate) fn queue_times(&self) -> Vec<Duration> {
+        self.queues()
+            .iter()
+            .map(|queue| Duration::from_nanos(queue.busy))
+            .collect()
+    }
+}
+
+/// A time as the nanoseconds that [`Device`] counts in.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
