@@ -1,2 +1,200 @@
 #!/usr/bin/env bash
-exit 1
+# The one test command. Installs what it needs, runs every check, and closes
+# with a line "N passed, N failed".
+#
+#   ./test.sh          everything, with a seeded sample of the property tests
+#   ./test.sh --full   the property tests with 20 times as many cases
+#
+# Cargo's tests are counted one by one, every other check as one. The output of
+# each check is kept in target/test-logs; that of a failed one is shown.
+set -u
+cd "$(dirname "$0")" || exit 1
+export RUST_BACKTRACE=0 CARGO_TERM_COLOR=never
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Nothing in the environment may make the checks believe in a launcher.
+unset OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK SLURM_STEP_NUM_TASKS OUTCORE_RANKS
+[ "${1:-}" = --full ] && export PROPTEST_CASES_FACTOR=20
+
+logs=target/test-logs
+mkdir -p "$logs"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0 failures=()
+
+# check NAME COMMAND...: runs it and counts it, or the tests that it reports.
+check() {
+  local name=$1 log start ok=1 p f
+  shift
+  log="$logs/${name//[^a-zA-Z0-9.-]/_}.log"
+  start=$SECONDS
+  timeout 900 "$@" >"$log" 2>&1 </dev/null || ok=0
+  read -r p f < <(awk '/^test result:/ { for (i = 1; i < NF; i++) { if ($(i+1) ~ /^passed/) p += $i; if ($(i+1) ~ /^failed/) f += $i } } END { print p + 0, f + 0 }' "$log")
+  if [ "$p" = 0 ] && [ "$f" = 0 ]; then
+    p=$ok f=$((1 - ok))
+  elif [ $ok = 0 ] && [ "$f" = 0 ]; then
+    f=1
+  fi
+  passed=$((passed + p)) failed=$((failed + f))
+  printf '%-62s %5s passed %3s failed %4ss\n' "$name" "$p" "$f" $((SECONDS - start))
+  if [ "$f" != 0 ]; then
+    failures+=("$name")
+    echo "----- the end of $log"
+    tail -n 60 "$log"
+    echo "-----"
+  fi
+}
+
+# fails_with TEXT COMMAND...: succeeds if the command fails and says TEXT.
+fails_with() {
+  local text=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    echo "it should have failed: $output"
+    return 1
+  fi
+  echo "$output"
+  grep -qF -- "$text" <<<"$output"
+}
+
+install() {
+  local missing=() package sudo=
+  for package in openmpi-bin libopenmpi-dev mpich libmpich-dev libclang-dev gcc python3 python3-venv; do
+    dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
+  done
+  if [ ${#missing[@]} -gt 0 ]; then
+    [ "$(id -u)" = 0 ] || sudo=sudo
+    echo "installing ${missing[*]}"
+    $sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q "${missing[@]}" || return 1
+  fi
+  [ -x target/test-python/bin/python ] || python3 -m venv target/test-python || return 1
+  target/test-python/bin/python -c 'import numpy' 2>/dev/null || target/test-python/bin/pip install -q numpy
+}
+
+mpirun_of() { # LIBRARY RANKS COMMAND...
+  local library=$1 ranks=$2
+  shift 2
+  if [ "$library" = openmpi ]; then
+    mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n "$ranks" "$@"
+  else
+    mpirun.mpich -n "$ranks" "$@"
+  fi
+}
+
+# The crates at the bottom import none of the others.
+leaves_are_leaves() {
+  local crate
+  for crate in geometry transport storage; do
+    if cargo tree -q -p "outcore-$crate" -e normal --depth 1 --prefix none | grep -v "^outcore-$crate " | grep outcore; then
+      echo "outcore-$crate must not depend on another crate of outcore"
+      return 1
+    fi
+  done
+}
+
+# The default build needs no system library.
+default_build_is_plain() {
+  if cargo tree -q -p outcore-cli -e normal,build --prefix none | grep -E '^(mpi|mpi-sys|bindgen|cmake|pkg-config) '; then
+    echo "the default build must come from crates.io alone"
+    return 1
+  fi
+}
+
+example_on_threads() { OUTCORE_RANKS=$2 "target/debug/examples/$1"; }
+
+# A file written by an MPI-IO program, read by our ranks under the same MPI:
+# after an odd number of repetitions its sections hold negated values.
+reads_what_mpi_io_wrote() {
+  local library=$1 here="$scratch/mpiio-$1"
+  mkdir -p "$here"
+  "mpicc.$library" -O2 -w -o "$here/sections" crates/bench/peers/mpiio_sections.c || return 1
+  # Writing back its own values creates the file; then each rank's section is negated.
+  mpirun_of "$library" 4 "$here/sections" "$here/data.bin" 256 300 write coll 1 1+32*p:32+32*p:2 3:299:4 || return 1
+  mpirun_of "$library" 4 "target/$library/debug/outcore" read \
+    "raw:$here/data.bin?shape=256x300&type=f32&layout=column" '(1+32*p:32+32*p:2, 3:299:4)' -o "$here/part%r.npy" || return 1
+  mpirun_of "$library" 4 "target/$library/debug/outcore" read \
+    "raw:$here/data.bin?shape=256x300&type=f32&layout=column" ':, ::7' -o "$here/all.npy" || return 1
+  target/test-python/bin/python - "$here" <<'PYTHON'
+import sys, numpy as np
+here = sys.argv[1]
+a = (np.arange(256)[:, None] + np.arange(300)[None, :] * 256).astype(np.float32)
+for p in range(4):
+    a[32*p:32+32*p:2, 2:299:4] *= -1
+for p in range(4):
+    part = np.load(f"{here}/part{p}.npy")
+    assert np.array_equal(part, a[32*p:32+32*p:2, 2:299:4]), f"rank {p}"
+    assert (part <= 0).all() and part.size == 16 * 75
+assert np.array_equal(np.load(f"{here}/all.npy"), a[:, ::7])
+print("the same bytes")
+PYTHON
+}
+
+# Every rank of 5 prints the error of the one that failed.
+all_five_are_told() {
+  local output
+  output=$("$@" 2>&1) || { echo "$output"; return 1; }
+  echo "$output"
+  [ "$(grep -c 'was told: rank 4: ' <<<"$output")" = 5 ]
+}
+
+demo_keeps_its_promises() {
+  local output peak
+  output=$(cargo run -q --release -- demo --directory "$scratch") || return 1
+  echo "$output"
+  peak=$(sed -n 's/.*peak memory \([0-9.]*\) MiB.*/\1/p' <<<"$output")
+  grep -q 'every value read was right' <<<"$output" && awk "BEGIN { exit !($peak <= 128) }" && [ -z "$(ls "$scratch" | grep demo)" ]
+}
+
+echo "== what is needed"
+check 'install' install
+export OUTCORE_TEST_PYTHON=$PWD/target/test-python/bin/python
+
+echo "== the code"
+check 'fmt' cargo fmt --all --check
+check 'clippy' cargo clippy -q --workspace --exclude outcore-transport-mpi --all-targets -- -D warnings
+check 'docs' env RUSTDOCFLAGS='-D warnings' cargo doc -q --workspace --exclude outcore-transport-mpi --no-deps
+check 'leaves are leaves' leaves_are_leaves
+check 'the default build is plain' default_build_is_plain
+
+echo "== threads"
+check 'tests' cargo test --workspace --exclude outcore-transport-mpi --no-fail-fast
+check 'examples build' cargo build -q -p outcore --examples
+examples=$(cd crates/outcore/examples && ls ./*.rs | sed 's|./||; s|\.rs$||')
+for example in $examples; do
+  for ranks in 1 2 3 5 16; do
+    check "$example on $ranks threads" example_on_threads "$example" "$ranks"
+  done
+done
+check 'all five threads are told' all_five_are_told env OUTCORE_RANKS=5 target/debug/examples/failing_rank
+check 'demo' demo_keeps_its_promises
+
+for library in openmpi mpich; do
+  echo "== $library"
+  export MPICC=mpicc.$library CARGO_TARGET_DIR=$PWD/target/$library
+  check "$library: clippy" cargo clippy -q -p outcore-transport-mpi -p outcore-cli --features outcore-cli/mpi --all-targets -- -D warnings
+  check "$library: docs" env RUSTDOCFLAGS='-D warnings' cargo doc -q -p outcore-transport-mpi --no-deps
+  check "$library: build" cargo build -q -p outcore-transport-mpi -p outcore-cli -p outcore --features outcore-cli/mpi,outcore/mpi --bins --examples
+  check "$library: transport tests" cargo test -p outcore-transport-mpi --no-fail-fast
+  unset MPICC CARGO_TARGET_DIR
+  bin=target/$library/debug
+  for ranks in 1 2 3 5; do
+    check "$library: conformance on $ranks ranks" mpirun_of $library $ranks $bin/mpi-conformance
+    for example in $examples; do
+      check "$library: $example on $ranks ranks" mpirun_of $library $ranks $bin/examples/"$example"
+    done
+  done
+  for rank in 0 2 4; do
+    check "$library: rank $rank of 5 fails in a collective" mpirun_of $library 5 $bin/mpi-conformance --fail $rank
+  done
+  check "$library: all five ranks are told" all_five_are_told mpirun_of $library 5 $bin/examples/failing_rank
+  check "$library: reads what an MPI-IO program wrote" reads_what_mpi_io_wrote $library
+  check "$library: demo on 3 ranks" mpirun_of $library 3 $bin/outcore demo --directory "$scratch"
+  check "$library: a bad section ends all ranks with one message" fails_with 'axis 0' mpirun_of $library 3 $bin/outcore read "raw:Cargo.toml?shape=10&type=u8" 0:11
+  check "$library: without a launcher, threads" $bin/outcore demo --ranks 3 --directory "$scratch"
+  check "$library: a build without MPI refuses the launcher" fails_with 'built without MPI' mpirun_of $library 2 target/debug/outcore info Cargo.toml
+done
+check "the launcher of another MPI is refused" fails_with 'another MPI library' mpirun_of mpich 2 target/openmpi/debug/outcore info Cargo.toml
+
+[ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]}"
+echo "took $((SECONDS / 60)) min $((SECONDS % 60)) s"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
