@@ -121,7 +121,12 @@ pub(crate) fn small(repeats: usize) -> Result<Vec<Line>> {
 #[cfg(feature = "mpi")]
 pub(crate) fn between_processes(comm: &Comm, repeats: usize) -> Result<Vec<Line>> {
     let (me, size) = (comm.rank(), comm.size());
-    let library = outcore_transport_mpi::library_name();
+    let version = outcore_transport_mpi::library_version();
+    let library = if version.starts_with("Open MPI") {
+        "openmpi"
+    } else {
+        "mpich"
+    };
     let send: Vec<u8> = (0..size * PIECE)
         .map(|at| pattern(me, at / PIECE, at % PIECE))
         .collect();

@@ -99,7 +99,6 @@ fn axis() -> impl Strategy<Value = (u64, AxisSection, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
     #[test]
     fn runs_are_those_of_the_oracle(
         (axes, order) in proptest::collection::vec(axis(), 0..5).prop_flat_map(|axes| {

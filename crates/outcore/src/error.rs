@@ -18,7 +18,7 @@ pub enum Error {
         /// The array.
         array: String,
         /// What is wrong with the section, shape or layout.
-        source: outcore_geometry::Error,
+        source: Box<outcore_geometry::Error>,
     },
     /// The bytes could not be moved.
     #[error(transparent)]
@@ -96,7 +96,7 @@ impl Error {
     pub(crate) fn geometry(array: impl ToString) -> impl FnOnce(outcore_geometry::Error) -> Self {
         move |source| Self::Geometry {
             array: array.to_string(),
-            source,
+            source: source.into(),
         }
     }
 }

@@ -140,8 +140,6 @@ fn check_writes(array: &Array, writes: &[Section]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     #[test]
     fn sections_in_memory((descriptor, writes) in cases()) {
         let store = Arc::new(MemoryStore::new());
@@ -168,10 +166,6 @@ proptest! {
             prop_assert_eq!(plan.bytes(), bytes.len() as u64);
         }
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn sections_in_native_files((descriptor, writes) in cases(), unit in 1u64..40, disks in 0usize..4) {

@@ -22,8 +22,6 @@ fn nothing_to_stripe_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     #[test]
     fn bytes_fill_each_disk_in_order(disks in 1usize..6, unit in 1u64..20) {
         let striping = Striping::new(disks, unit).unwrap();

@@ -38,7 +38,6 @@ mod communicator;
 mod contexts;
 mod exchange;
 mod group;
-pub mod launch;
 mod library;
 mod notice;
 mod operations;

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::thread;
 
+use outcore_transport::launch::launcher;
 use outcore_transport::{Comm, Error};
 
 use crate::closing;
-use crate::launch::launcher;
 use crate::library::{launcher_name, library_version};
 use crate::transport::MpiTransport;
 use crate::world::World;

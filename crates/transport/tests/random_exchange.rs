@@ -38,8 +38,6 @@ fn transfers() -> impl Strategy<Value = (usize, Vec<Transfer>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
-
     #[test]
     fn everybody_gets_what_was_sent((ranks, transfers) in transfers()) {
         let between = |from: usize, to: usize| &transfers[from * ranks + to];
