@@ -298,46 +298,33 @@ impl Place<'_> {
 
     /// A 0-based index inside the axis.
     fn index(&self, axis: usize, expression: &Expression) -> Result<u64> {
-        let value = self.value(expression)? as i128;
-        let extent = self.shape[axis] as i128;
-        let index = match self.pattern.style {
-            Style::Fortran => value - 1,
-            Style::Numpy if value < 0 => value + extent,
-            Style::Numpy => value,
-        };
-        if index < 0 || index >= extent {
-            return Err(self.out_of_range(axis, index));
-        }
-        Ok(index as u64)
+        self.place(axis, expression, 1, self.shape[axis] as i128 - 1)
     }
 
     /// A 0-based lower bound; at the very end it begins an empty range.
     fn lower(&self, axis: usize, expression: &Expression) -> Result<u64> {
-        let value = self.value(expression)? as i128;
-        let extent = self.shape[axis] as i128;
-        let lower = match self.pattern.style {
-            Style::Fortran => value - 1,
-            Style::Numpy if value < 0 => value + extent,
-            Style::Numpy => value,
-        };
-        if lower < 0 || lower > extent {
-            return Err(self.out_of_range(axis, lower));
-        }
-        Ok(lower as u64)
+        self.place(axis, expression, 1, self.shape[axis].into())
     }
 
     /// A 0-based excluded upper bound.
     fn upper(&self, axis: usize, expression: &Expression) -> Result<u64> {
-        let value = self.value(expression)? as i128;
-        let extent = self.shape[axis] as i128;
-        let upper = match self.pattern.style {
-            Style::Numpy if value < 0 => value + extent,
-            _ => value,
+        self.place(axis, expression, 0, self.shape[axis].into())
+    }
+
+    /// What `expression` means on `axis`, from 0 and at most `most`; Fortran
+    /// style counts `from` more.
+    fn place(&self, axis: usize, expression: &Expression, from: i128, most: i128) -> Result<u64> {
+        let value = i128::from(self.value(expression)?);
+        let place = match self.pattern.style {
+            Style::Fortran => value - from,
+            Style::Numpy if value < 0 => value + i128::from(self.shape[axis]),
+            Style::Numpy => value,
         };
-        if upper < 0 || upper > extent {
-            return Err(self.out_of_range(axis, upper - 1));
+        if place < 0 || place > most {
+            // An excluded bound reaches the index before it.
+            return Err(self.out_of_range(axis, place + from - 1));
         }
-        Ok(upper as u64)
+        Ok(place as u64)
     }
 
     fn out_of_range(&self, axis: usize, index: i128) -> Error {

@@ -227,12 +227,15 @@ impl Array {
     pub fn read<T: Element>(&self, section: &Section) -> Result<Vec<T>> {
         // Checked first: the text of a section can ask for any amount of memory.
         self.plan(section)?;
-        let count = usize::try_from(section.count()).map_err(|_| {
+        let too_large = || {
+            let bytes = section.count() * self.layout.element_size();
             Error::Invalid(format!(
-                "section [{section}] does not fit into this machine's memory"
+                "section [{section}] of {} needs {bytes} bytes of memory, more than there are",
+                self.name
             ))
-        })?;
-        let mut values = bytemuck::allocation::zeroed_vec(count);
+        };
+        let count = usize::try_from(section.count()).map_err(|_| too_large())?;
+        let mut values = bytemuck::allocation::try_zeroed_vec(count).map_err(|()| too_large())?;
         self.read_into(section, &mut values)?;
         Ok(values)
     }

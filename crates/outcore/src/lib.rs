@@ -62,3 +62,7 @@ pub use plan::Plan;
 pub use reorder::reorder;
 pub use resident::PeakMemory;
 pub use run::{check_launch, default_ranks, run, under_launcher};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
