@@ -377,9 +377,25 @@ impl Runs {
         Some(run)
     }
 
+    /// The next raw run with all that touch it.
+    #[inline(never)]
+    fn next_merged(&mut self) -> Option<Run> {
+        let mut run = self.pending.take().or_else(|| self.next_raw())?;
+        while let Some(following) = self.next_raw() {
+            if run.touches(&following) {
+                run.len += following.len;
+            } else {
+                self.pending = Some(following);
+                break;
+            }
+        }
+        Some(run)
+    }
+
     /// Leads `next` to the following raw run after the innermost pass ended;
     /// false if there is none.
     #[cold]
+    #[inline(never)]
     fn turn_over(&mut self) -> bool {
         if self.finished {
             return false;
@@ -457,21 +473,12 @@ fn tiles_of(layout: &Layout, section: &Section, tile: &[u64]) -> Tiles {
 impl Iterator for Runs {
     type Item = Run;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Run> {
-        if !self.merging {
-            return self.next_raw();
+        if self.merging {
+            return self.next_merged();
         }
-        let mut run = self.pending.take().or_else(|| self.next_raw())?;
-        while let Some(following) = self.next_raw() {
-            if run.touches(&following) {
-                run.len += following.len;
-            } else {
-                self.pending = Some(following);
-                break;
-            }
-        }
-        Some(run)
+        self.next_raw()
     }
 
     /// The whole walk at once, with the innermost pass as a plain loop.
