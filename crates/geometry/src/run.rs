@@ -1,25 +1,20 @@
 //! [`Run`] and [`Runs`]: a section as contiguous stretches of bytes.
 //!
-//! The mathematics. Inside one box of the file (the whole array, or one tile)
-//! the elements of a section are the points of a grid: along each axis, taken
-//! from the slowest to the fastest, positions have a step in the file and a
-//! step in the buffer. The fastest axes fold into the length of one run while
-//! both steps equal that length; two neighbouring axes fold into one where
-//! the slower steps exactly over the faster. What is left are the
-//! [`Dimension`]s of a nested loop, each turn of which is one *raw* run.
+//! The runs of a section come from a nested loop (`nest`), one for the whole
+//! file or one for each tile (`tiles`). Each turn of the loop is a *raw* run;
+//! one whole pass through the innermost dimension is a [`Pass`]: equal runs at
+//! equal distances.
 //!
 //! Two raw runs that follow one another may still touch, in file and buffer,
 //! where the loop turns over (`[:, ::9]` of ten columns) or an index list has
 //! neighbours. How often that happens follows from the dimensions alone, so
 //! the number of runs is known without walking them; only if it happens at
 //! all does the walk look for it.
-//!
-//! A tiled layout is walked tile by tile, in the order of the tiles in the
-//! file; each tile is one box.
 
-use crate::axis::{AxisSection, Indices};
 use crate::layout::Layout;
+use crate::nest::{Nest, dimension};
 use crate::section::Section;
+use crate::tiles::Tiles;
 
 /// A stretch of bytes that is contiguous in the file and in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +29,102 @@ pub struct Run {
 
 impl Run {
     /// Whether `next` begins where this one ends, in the file and in the buffer.
-    fn touches(&self, next: &Run) -> bool {
+    pub(crate) fn touches(&self, next: &Run) -> bool {
         self.file_offset + self.len == next.file_offset
             && self.buffer_offset + self.len == next.buffer_offset
+    }
+}
+
+/// Runs of equal length at equal distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pass {
+    /// The first of them.
+    pub first: Run,
+    /// How many there are.
+    pub count: u64,
+    /// From the beginning of one to that of the next, in the file.
+    pub file_step: u64,
+    /// From the beginning of one to that of the next, in the buffer.
+    pub buffer_step: u64,
+}
+
+impl Pass {
+    /// From the first byte of the first run to the last byte of the last, in
+    /// the file.
+    pub fn file_extent(&self) -> u64 {
+        (self.count - 1) * self.file_step + self.first.len
+    }
+
+    /// The run at `position`.
+    pub fn run(&self, position: u64) -> Run {
+        Run {
+            file_offset: self.first.file_offset + position * self.file_step,
+            buffer_offset: self.first.buffer_offset + position * self.buffer_step,
+            len: self.first.len,
+        }
+    }
+
+    /// The first `count` runs, and the others if there are any.
+    pub fn split(self, count: u64) -> (Self, Option<Self>) {
+        let rest = (count < self.count).then(|| Self {
+            first: self.run(count),
+            count: self.count - count,
+            ..self
+        });
+        let count = count.min(self.count);
+        (Self { count, ..self }, rest)
+    }
+}
+
+/// What a section takes from a file if gaps are read as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Footprint {
+    /// How many separate stretches of the file there are.
+    pub accesses: u64,
+    /// The bytes of these stretches, gaps included.
+    pub bytes: u64,
+    /// The first byte.
+    pub start: u64,
+    /// The end of the last byte.
+    pub end: u64,
+}
+
+impl Footprint {
+    /// This one and another that lies behind it.
+    fn followed_by(self, next: Self, gap: u64) -> Self {
+        let between = next.start - self.end;
+        let joined = u64::from(between <= gap);
+        Self {
+            accesses: self.accesses + next.accesses - joined,
+            bytes: self.bytes + next.bytes + joined * between,
+            start: self.start,
+            end: next.end,
+        }
+    }
+}
+
+/// The passes of a section, in ascending file order; see [`Runs::passes`].
+#[derive(Debug, Clone)]
+pub struct Passes(Runs);
+
+impl Iterator for Passes {
+    type Item = Pass;
+
+    fn next(&mut self) -> Option<Pass> {
+        let runs = &mut self.0;
+        if runs.inner_left == 0 && !runs.turn_over() {
+            return None;
+        }
+        let pass = Pass {
+            first: runs.next,
+            count: runs.inner_left,
+            file_step: runs.inner_file_step,
+            buffer_step: runs.inner_buffer_step,
+        };
+        runs.next.file_offset += pass.count * pass.file_step;
+        runs.next.buffer_offset += pass.count * pass.buffer_step;
+        runs.inner_left = 0;
+        Some(pass)
     }
 }
 
@@ -57,201 +145,6 @@ pub struct Runs {
     merging: bool,
     pending: Option<Run>,
     tiles: Option<Tiles>,
-}
-
-/// One axis of the loop over raw runs.
-#[derive(Debug, Clone)]
-struct Dimension {
-    count: u64,
-    file_step: u64,
-    buffer_step: u64,
-    /// An axis given by a list, and which of its positions comes first here:
-    /// steps in the file are `file_step` times the difference of two indices.
-    list: Option<(AxisSection, u64)>,
-}
-
-impl Dimension {
-    /// The distance in the file from position `from` to position `to >= from`.
-    fn file_distance(&self, from: u64, to: u64) -> u64 {
-        match &self.list {
-            None => (to - from) * self.file_step,
-            Some((list, first)) => {
-                (list.index(first + to) - list.index(first + from)) * self.file_step
-            }
-        }
-    }
-}
-
-/// The loop over the raw runs of one box: its dimensions from the slowest to
-/// the fastest, and the position in each.
-#[derive(Debug, Clone, Default)]
-struct Nest {
-    dimensions: Vec<Dimension>,
-    positions: Vec<u64>,
-    first: Option<Run>,
-}
-
-impl Nest {
-    /// Sets up the loop. `axes` come from the fastest to the slowest, each
-    /// with its first position at `first`.
-    fn fill(&mut self, mut first: Run, axes: impl Iterator<Item = Dimension>) {
-        self.dimensions.clear();
-        for axis in axes {
-            let uniform = axis.list.is_none();
-            if axis.count == 1 {
-                continue;
-            }
-            match self.dimensions.last_mut() {
-                None if uniform && axis.file_step == first.len && axis.buffer_step == first.len => {
-                    first.len *= axis.count;
-                }
-                Some(faster)
-                    if uniform
-                        && faster.list.is_none()
-                        && axis.file_step == faster.count * faster.file_step
-                        && axis.buffer_step == faster.count * faster.buffer_step =>
-                {
-                    faster.count *= axis.count;
-                }
-                _ => self.dimensions.push(axis),
-            }
-        }
-        self.dimensions.reverse();
-        self.positions.clear();
-        self.positions.resize(self.dimensions.len(), 0);
-        self.first = Some(first);
-    }
-
-    /// Raw runs, how many times one touches the next, and the last one.
-    fn totals(&self) -> (u64, u64, Option<Run>) {
-        let Some(first) = self.first else {
-            return (0, 0, None);
-        };
-        let raw: u64 = self
-            .dimensions
-            .iter()
-            .map(|dimension| dimension.count)
-            .product();
-        let mut touching = 0;
-        // From the first to the last raw run of the faster dimensions.
-        let (mut file_span, mut buffer_span) = (0, 0);
-        let mut outer = raw;
-        for dimension in self.dimensions.iter().rev() {
-            outer /= dimension.count;
-            let steps = dimension.count - 1;
-            if dimension.buffer_step == buffer_span + first.len {
-                let wanted = file_span + first.len;
-                let hits = match &dimension.list {
-                    None => steps * u64::from(dimension.file_step == wanted),
-                    Some(_) => (0..steps)
-                        .filter(|at| dimension.file_distance(*at, at + 1) == wanted)
-                        .count() as u64,
-                };
-                touching += outer * hits;
-            }
-            file_span += dimension.file_distance(0, steps);
-            buffer_span += steps * dimension.buffer_step;
-        }
-        let last = Run {
-            file_offset: first.file_offset + file_span,
-            buffer_offset: first.buffer_offset + buffer_span,
-            len: first.len,
-        };
-        (raw, touching, Some(last))
-    }
-}
-
-/// Which tile of a tiled layout is being walked, and where the next begins:
-/// per axis, the positions `from..to` of the section that lie in the tile.
-#[derive(Debug, Clone)]
-struct Tiles {
-    axes: Vec<TileAxis>,
-    tile_bytes: u64,
-    element_size: u64,
-    done: bool,
-}
-
-/// One axis of the loop over tiles, from the slowest to the fastest.
-#[derive(Debug, Clone)]
-struct TileAxis {
-    section: AxisSection,
-    extent: u64,
-    /// How many tiles one step along this axis passes over in the file.
-    tiles_step: u64,
-    /// How many bytes one step along this axis passes over in a tile.
-    inner_step: u64,
-    buffer_step: u64,
-    from: u64,
-    to: u64,
-}
-
-impl TileAxis {
-    /// Begins the tile that holds position `from`.
-    fn enter(&mut self, from: u64) {
-        let tile = self.section.index(from) / self.extent;
-        self.from = from;
-        self.to = self
-            .section
-            .count_below((tile + 1).saturating_mul(self.extent));
-    }
-}
-
-impl Tiles {
-    /// The box of the current tile.
-    fn fill(&self, target: &mut Nest) {
-        let mut first = Run {
-            file_offset: 0,
-            buffer_offset: 0,
-            len: self.element_size,
-        };
-        for axis in &self.axes {
-            let index = axis.section.index(axis.from);
-            first.file_offset += index / axis.extent * axis.tiles_step * self.tile_bytes
-                + index % axis.extent * axis.inner_step;
-            first.buffer_offset += axis.from * axis.buffer_step;
-        }
-        let fastest_first = self.axes.iter().rev();
-        target.fill(
-            first,
-            fastest_first.map(|axis| {
-                let taken = (&axis.section, axis.from, axis.to);
-                dimension(taken, axis.inner_step, axis.buffer_step)
-            }),
-        );
-    }
-
-    /// Goes to the next tile that holds elements of the section.
-    fn advance(&mut self) {
-        for axis in self.axes.iter_mut().rev() {
-            if axis.to < axis.section.count() {
-                axis.enter(axis.to);
-                return;
-            }
-            axis.enter(0);
-        }
-        self.done = true;
-    }
-}
-
-/// The dimension of the positions `from..to` of an axis whose index steps
-/// over `bytes` in the file.
-fn dimension(
-    (axis, from, to): (&AxisSection, u64, u64),
-    bytes: u64,
-    buffer_step: u64,
-) -> Dimension {
-    let count = to - from;
-    let (file_step, list) = match &axis.0 {
-        Indices::Range { stride, .. } if count > 1 => (bytes * stride, None),
-        Indices::Range { .. } => (bytes, None),
-        Indices::List(_) => (bytes, Some((axis.clone(), from))),
-    };
-    Dimension {
-        count,
-        file_step,
-        buffer_step,
-        list,
-    }
 }
 
 impl Runs {
@@ -295,7 +188,7 @@ impl Runs {
                 runs.merging = touching > 0;
             }
             Some(tile) => {
-                let tiles = tiles_of(layout, section, tile);
+                let tiles = Tiles::new(layout, section, tile);
                 tiles.fill(&mut runs.nest);
                 runs.tiles = Some(tiles);
                 runs.merging = true;
@@ -313,11 +206,7 @@ impl Runs {
             let (raw, touching, last) = self.nest.totals();
             return (raw - touching, raw * last.map_or(0, |run| run.len));
         };
-        let mut tiles = tiles.clone();
-        for axis in &mut tiles.axes {
-            axis.enter(0);
-        }
-        tiles.done = false;
+        let mut tiles = tiles.from_start();
         let (mut runs, mut bytes) = (0, 0);
         let mut previous: Option<Run> = None;
         let mut tile = Nest::default();
@@ -333,6 +222,41 @@ impl Runs {
             tiles.advance();
         }
         (runs, bytes)
+    }
+
+    /// The same runs, from the beginning, in passes: for copying, where it does
+    /// not matter whether two of them touch.
+    pub fn passes(&self) -> Passes {
+        let mut runs = self.clone();
+        runs.pending = None;
+        if let Some(tiles) = &self.tiles {
+            let tiles = tiles.from_start();
+            tiles.fill(&mut runs.nest);
+            runs.tiles = Some(tiles);
+        }
+        runs.nest.positions.fill(0);
+        runs.finished = runs.nest.first.is_none();
+        runs.inner_left = 0;
+        runs.enter_box();
+        Passes(runs)
+    }
+
+    /// What the section takes from the file if gaps of up to `gap` bytes
+    /// between its runs are read as well, without walking them.
+    pub fn footprint(&self, gap: u64) -> Footprint {
+        let Some(tiles) = &self.tiles else {
+            return self.nest.footprint(gap);
+        };
+        let mut tiles = tiles.from_start();
+        let mut all: Option<Footprint> = None;
+        let mut tile = Nest::default();
+        while !tiles.done {
+            tiles.fill(&mut tile);
+            let next = tile.footprint(gap);
+            all = Some(all.map_or(next, |all| all.followed_by(next, gap)));
+            tiles.advance();
+        }
+        all.unwrap_or_default()
     }
 
     pub(crate) fn first_offset(&self) -> u64 {
@@ -438,35 +362,6 @@ impl Runs {
         tiles.fill(&mut self.nest);
         self.enter_box();
         true
-    }
-}
-
-fn tiles_of(layout: &Layout, section: &Section, tile: &[u64]) -> Tiles {
-    let element_size = layout.element_size();
-    let mut axes = Vec::with_capacity(tile.len());
-    let (mut tiles_step, mut inner_step, mut buffer_step) = (1, element_size, element_size);
-    for axis in layout.slowest_first().iter().rev() {
-        let mut entered = TileAxis {
-            section: section.axes()[*axis].clone(),
-            extent: tile[*axis],
-            tiles_step,
-            inner_step,
-            buffer_step,
-            from: 0,
-            to: 0,
-        };
-        entered.enter(0);
-        tiles_step *= layout.shape()[*axis].div_ceil(tile[*axis]);
-        inner_step *= tile[*axis];
-        buffer_step *= entered.section.count();
-        axes.push(entered);
-    }
-    axes.reverse();
-    Tiles {
-        axes,
-        tile_bytes: inner_step,
-        element_size,
-        done: false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs against an oracle that places every element by itself.
 
-use outcore_geometry::{AxisSection, Layout, Order, Run, Section};
+use outcore_geometry::{AxisSection, Footprint, Layout, Order, Run, Section};
 use proptest::prelude::*;
 
 /// Every index of a section in the order of a dense buffer.
@@ -85,6 +85,64 @@ fn check(layout: &Layout, section: &Section) {
         "{section} of {layout:?}"
     );
     assert_eq!(bytes, section.count() * layout.element_size());
+    check_passes(layout, section, &expected);
+    for gap in [0, 1, 5, 16, 1000] {
+        check_footprint(layout, section, &expected, gap);
+    }
+}
+
+/// The passes are the same runs, perhaps less coalesced.
+fn check_passes(layout: &Layout, section: &Section, expected: &[Run]) {
+    let mut walk = layout.runs(section).unwrap();
+    walk.next();
+    let mut found: Vec<Run> = Vec::new();
+    for pass in walk.passes() {
+        assert_eq!(
+            pass.file_extent(),
+            pass.run(pass.count - 1).file_offset + pass.first.len - pass.first.file_offset
+        );
+        let (head, tail) = pass.split(pass.count / 2);
+        for part in [Some(head), tail].into_iter().flatten() {
+            found.extend((0..part.count).map(|at| part.run(at)));
+        }
+    }
+    found.dedup_by(|next, run| {
+        let touches = run.file_offset + run.len == next.file_offset
+            && run.buffer_offset + run.len == next.buffer_offset;
+        if touches {
+            run.len += next.len;
+        }
+        touches
+    });
+    assert_eq!(found, expected, "passes: {section} of {layout:?}");
+}
+
+fn check_footprint(layout: &Layout, section: &Section, expected: &[Run], gap: u64) {
+    let footprint = layout.runs(section).unwrap().footprint(gap);
+    let (Some(first), Some(last)) = (expected.first(), expected.last()) else {
+        return assert_eq!(footprint, Footprint::default());
+    };
+    let (mut accesses, mut bytes, mut end) = (0, 0, None::<u64>);
+    for run in expected {
+        let between = end.map(|end| run.file_offset - end);
+        match between.filter(|between| *between <= gap) {
+            Some(between) => bytes += between,
+            None => accesses += 1,
+        }
+        bytes += run.len;
+        end = Some(run.file_offset + run.len);
+    }
+    let (start, end) = (first.file_offset, last.file_offset + last.len);
+    assert_eq!(
+        footprint,
+        Footprint {
+            accesses,
+            bytes,
+            start,
+            end
+        },
+        "gap {gap}: {section} of {layout:?}"
+    );
 }
 
 fn axis() -> impl Strategy<Value = (u64, AxisSection, u64)> {

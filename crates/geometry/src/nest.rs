@@ -1,0 +1,170 @@
+//! [`Nest`]: the nested loop over the runs of a section in one box of a file.
+//!
+//! The mathematics. Inside one box of the file (the whole array, or one tile)
+//! the elements of a section are the points of a grid: along each axis, taken
+//! from the slowest to the fastest, positions have a step in the file and a
+//! step in the buffer. The fastest axes fold into the length of one run while
+//! both steps equal that length; two neighbouring axes fold into one where
+//! the slower steps exactly over the faster. What is left are the
+//! [`Dimension`]s of a nested loop, each turn of which is one run.
+
+use crate::axis::{AxisSection, Indices};
+use crate::run::{Footprint, Run};
+
+/// One axis of the loop over raw runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Dimension {
+    pub(crate) count: u64,
+    pub(crate) file_step: u64,
+    pub(crate) buffer_step: u64,
+    /// An axis given by a list, and which of its positions comes first here:
+    /// steps in the file are `file_step` times the difference of two indices.
+    pub(crate) list: Option<(AxisSection, u64)>,
+}
+
+impl Dimension {
+    /// The distance in the file from position `from` to position `to >= from`.
+    pub(crate) fn file_distance(&self, from: u64, to: u64) -> u64 {
+        match &self.list {
+            None => (to - from) * self.file_step,
+            Some((list, first)) => {
+                (list.index(first + to) - list.index(first + from)) * self.file_step
+            }
+        }
+    }
+}
+
+/// The loop over the raw runs of one box: its dimensions from the slowest to
+/// the fastest, and the position in each.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Nest {
+    pub(crate) dimensions: Vec<Dimension>,
+    pub(crate) positions: Vec<u64>,
+    pub(crate) first: Option<Run>,
+}
+
+impl Nest {
+    /// Sets up the loop. `axes` come from the fastest to the slowest, each
+    /// with its first position at `first`.
+    pub(crate) fn fill(&mut self, mut first: Run, axes: impl Iterator<Item = Dimension>) {
+        self.dimensions.clear();
+        for axis in axes {
+            let uniform = axis.list.is_none();
+            if axis.count == 1 {
+                continue;
+            }
+            match self.dimensions.last_mut() {
+                None if uniform && axis.file_step == first.len && axis.buffer_step == first.len => {
+                    first.len *= axis.count;
+                }
+                Some(faster)
+                    if uniform
+                        && faster.list.is_none()
+                        && axis.file_step == faster.count * faster.file_step
+                        && axis.buffer_step == faster.count * faster.buffer_step =>
+                {
+                    faster.count *= axis.count;
+                }
+                _ => self.dimensions.push(axis),
+            }
+        }
+        self.dimensions.reverse();
+        self.positions.clear();
+        self.positions.resize(self.dimensions.len(), 0);
+        self.first = Some(first);
+    }
+
+    /// Raw runs, how many times one touches the next, and the last one.
+    pub(crate) fn totals(&self) -> (u64, u64, Option<Run>) {
+        let Some(first) = self.first else {
+            return (0, 0, None);
+        };
+        let raw: u64 = self
+            .dimensions
+            .iter()
+            .map(|dimension| dimension.count)
+            .product();
+        let mut touching = 0;
+        // From the first to the last raw run of the faster dimensions.
+        let (mut file_span, mut buffer_span) = (0, 0);
+        let mut outer = raw;
+        for dimension in self.dimensions.iter().rev() {
+            outer /= dimension.count;
+            let steps = dimension.count - 1;
+            if dimension.buffer_step == buffer_span + first.len {
+                let wanted = file_span + first.len;
+                let hits = match &dimension.list {
+                    None => steps * u64::from(dimension.file_step == wanted),
+                    Some(_) => (0..steps)
+                        .filter(|at| dimension.file_distance(*at, at + 1) == wanted)
+                        .count() as u64,
+                };
+                touching += outer * hits;
+            }
+            file_span += dimension.file_distance(0, steps);
+            buffer_span += steps * dimension.buffer_step;
+        }
+        let last = Run {
+            file_offset: first.file_offset + file_span,
+            buffer_offset: first.buffer_offset + buffer_span,
+            len: first.len,
+        };
+        (raw, touching, Some(last))
+    }
+
+    /// What the runs take from the file if gaps of up to `gap` bytes are read
+    /// as well: from the fastest dimension to the slowest, copies of what the
+    /// faster ones take, joined where they come near.
+    pub(crate) fn footprint(&self, gap: u64) -> Footprint {
+        let Some(first) = self.first else {
+            return Footprint::default();
+        };
+        let (mut accesses, mut bytes, mut extent) = (1, first.len, first.len);
+        for dimension in self.dimensions.iter().rev() {
+            let steps = dimension.count - 1;
+            let (joined, gaps) = match &dimension.list {
+                None => {
+                    let between = dimension.file_step - extent;
+                    let joined = steps * u64::from(between <= gap);
+                    (joined, joined * between)
+                }
+                Some(_) => (0..steps)
+                    .map(|at| dimension.file_distance(at, at + 1) - extent)
+                    .filter(|between| *between <= gap)
+                    .fold((0, 0), |(joined, gaps), between| {
+                        (joined + 1, gaps + between)
+                    }),
+            };
+            accesses = dimension.count * accesses - joined;
+            bytes = dimension.count * bytes + gaps;
+            extent += dimension.file_distance(0, steps);
+        }
+        Footprint {
+            accesses,
+            bytes,
+            start: first.file_offset,
+            end: first.file_offset + extent,
+        }
+    }
+}
+
+/// The dimension of the positions `from..to` of an axis whose index steps
+/// over `bytes` in the file.
+pub(crate) fn dimension(
+    (axis, from, to): (&AxisSection, u64, u64),
+    bytes: u64,
+    buffer_step: u64,
+) -> Dimension {
+    let count = to - from;
+    let (file_step, list) = match &axis.0 {
+        Indices::Range { stride, .. } if count > 1 => (bytes * stride, None),
+        Indices::Range { .. } => (bytes, None),
+        Indices::List(_) => (bytes, Some((axis.clone(), from))),
+    };
+    Dimension {
+        count,
+        file_step,
+        buffer_step,
+        list,
+    }
+}

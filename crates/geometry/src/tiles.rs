@@ -1,0 +1,120 @@
+//! [`Tiles`]: the tiles of a tiled layout that hold elements of a section, in
+//! the order in which they stand in the file.
+
+use crate::axis::AxisSection;
+use crate::layout::Layout;
+use crate::nest::{Nest, dimension};
+use crate::run::Run;
+use crate::section::Section;
+
+/// Which tile of a tiled layout is being walked, and where the next begins:
+/// per axis, the positions `from..to` of the section that lie in the tile.
+#[derive(Debug, Clone)]
+pub(crate) struct Tiles {
+    axes: Vec<TileAxis>,
+    tile_bytes: u64,
+    element_size: u64,
+    pub(crate) done: bool,
+}
+
+/// One axis of the loop over tiles, from the slowest to the fastest.
+#[derive(Debug, Clone)]
+struct TileAxis {
+    section: AxisSection,
+    extent: u64,
+    /// How many tiles one step along this axis passes over in the file.
+    tiles_step: u64,
+    /// How many bytes one step along this axis passes over in a tile.
+    inner_step: u64,
+    buffer_step: u64,
+    from: u64,
+    to: u64,
+}
+
+impl TileAxis {
+    /// Begins the tile that holds position `from`.
+    fn enter(&mut self, from: u64) {
+        let tile = self.section.index(from) / self.extent;
+        self.from = from;
+        self.to = self
+            .section
+            .count_below((tile + 1).saturating_mul(self.extent));
+    }
+}
+
+impl Tiles {
+    /// The first tile of `section`, which must not be empty.
+    pub(crate) fn new(layout: &Layout, section: &Section, tile: &[u64]) -> Self {
+        let element_size = layout.element_size();
+        let mut axes = Vec::with_capacity(tile.len());
+        let (mut tiles_step, mut inner_step, mut buffer_step) = (1, element_size, element_size);
+        for axis in layout.slowest_first().iter().rev() {
+            let mut entered = TileAxis {
+                section: section.axes()[*axis].clone(),
+                extent: tile[*axis],
+                tiles_step,
+                inner_step,
+                buffer_step,
+                from: 0,
+                to: 0,
+            };
+            entered.enter(0);
+            tiles_step *= layout.shape()[*axis].div_ceil(tile[*axis]);
+            inner_step *= tile[*axis];
+            buffer_step *= entered.section.count();
+            axes.push(entered);
+        }
+        axes.reverse();
+        Self {
+            axes,
+            tile_bytes: inner_step,
+            element_size,
+            done: false,
+        }
+    }
+
+    /// The same tiles, from the first.
+    pub(crate) fn from_start(&self) -> Self {
+        let mut tiles = self.clone();
+        for axis in &mut tiles.axes {
+            axis.enter(0);
+        }
+        tiles.done = false;
+        tiles
+    }
+
+    /// The box of the current tile.
+    pub(crate) fn fill(&self, target: &mut Nest) {
+        let mut first = Run {
+            file_offset: 0,
+            buffer_offset: 0,
+            len: self.element_size,
+        };
+        for axis in &self.axes {
+            let index = axis.section.index(axis.from);
+            first.file_offset += index / axis.extent * axis.tiles_step * self.tile_bytes
+                + index % axis.extent * axis.inner_step;
+            first.buffer_offset += axis.from * axis.buffer_step;
+        }
+        let fastest_first = self.axes.iter().rev();
+        target.fill(
+            first,
+            fastest_first.map(|axis| {
+                let taken = (&axis.section, axis.from, axis.to);
+                dimension(taken, axis.inner_step, axis.buffer_step)
+            }),
+        );
+    }
+
+    /// Goes to the next tile that holds elements of the section.
+    pub(crate) fn advance(&mut self) {
+        for axis in self.axes.iter_mut().rev() {
+            if axis.to < axis.section.count() {
+                axis.enter(axis.to);
+                return;
+            }
+            axis.enter(0);
+        }
+        self.done = true;
+    }
+}
