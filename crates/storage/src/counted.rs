@@ -2,12 +2,14 @@
 //! log them, so that tests assert how many happened, where and how long.
 //!
 //! Every read and write is one request, whether it comes alone or in a batch,
-//! and is counted when it is made, whether or not it succeeds.
+//! and is counted when it is made, whether or not it succeeds. The store cannot be
+//! mapped, since accesses to a mapping would not be seen.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
+use crate::range_lock::RangeLock;
 use crate::store::{ReadRequest, Store, WriteRequest};
 
 /// What a logged request did.
@@ -187,5 +189,13 @@ impl<S: Store> Store for CountedStore<S> {
         }
         drop(record);
         self.inner.write_batch(requests)
+    }
+
+    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+        self.inner.cached(offset, len)
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        self.inner.lock(offset, len)
     }
 }

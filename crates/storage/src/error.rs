@@ -100,6 +100,19 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// A range of bytes could not be locked.
+    #[error("cannot lock {len} bytes of {store} at offset {offset}: {source}")]
+    Lock {
+        /// The store's name.
+        store: String,
+        /// Where the range begins.
+        offset: u64,
+        /// How many bytes it has.
+        len: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+
     /// A store was asked for with settings that make none.
     #[error("cannot make a {store}: {reason}")]
     Settings {

@@ -4,11 +4,13 @@
 //! loops that every caller goes through, so each attempt of such a loop counts
 //! as one request. Faults are set while the store is shared; where several
 //! meet in one request, the one set first strikes and all of them are used up.
+//! The store cannot be mapped, since accesses to a mapping would not fail.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::range_lock::RangeLock;
 use crate::store::Store;
 
 /// What fails.
@@ -188,5 +190,13 @@ impl<S: Store> Store for FaultyStore<S> {
         let admitted = self.admit_whole(Operation::Sync);
         admitted.map_err(|source| Error::sync(self.name(), source))?;
         self.inner.sync()
+    }
+
+    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+        self.inner.cached(offset, len)
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        self.inner.lock(offset, len)
     }
 }

@@ -28,11 +28,17 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::batch::{Batch, Direction, Transfer};
 use crate::direct::DirectFile;
 use crate::error::{Error, Result};
-use crate::store::{ReadRequest, Store, WriteRequest, check_range, read_exactly, write_exactly};
+use crate::mapping::{Mapping, file_len};
+use crate::range_lock::{FileLocks, RangeLock};
+use crate::residency::cached_share;
+use crate::store::{
+    ReadRequest, Store, WriteRequest, check_long_range, check_range, read_exactly, write_exactly,
+};
 use crate::{threads, uring};
 
 /// What a file may be used for.
@@ -60,7 +66,7 @@ pub enum Batching {
 }
 
 /// How a file is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileOptions {
     /// What the file is used for.
     pub access: Access,
@@ -70,15 +76,34 @@ pub struct FileOptions {
     pub direct: bool,
     /// How batches are performed.
     pub batching: Batching,
+    /// Whether [`Store::map`] gives the file's bytes as memory, where the
+    /// system can. Files that bypass the page cache are never mapped.
+    pub mapping: bool,
+}
+
+impl Default for FileOptions {
+    /// Reads and writes through the page cache, with everything that makes
+    /// them fast.
+    fn default() -> Self {
+        FileOptions {
+            access: Access::default(),
+            direct: false,
+            batching: Batching::default(),
+            mapping: true,
+        }
+    }
 }
 
 /// A local file.
 #[derive(Debug)]
 pub struct FileStore {
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     direct: Option<DirectFile>,
-    batching: Batching,
+    options: FileOptions,
+    /// The latest mapping, if one was asked for.
+    mapping: Mutex<Option<Arc<Mapping>>>,
+    locks: FileLocks,
 }
 
 impl FileStore {
@@ -146,17 +171,28 @@ impl FileStore {
             .then(|| DirectFile::open(path, again))
             .transpose()
             .map_err(failed)?;
+        let locks = FileLocks::of(&file).map_err(failed)?;
         Ok(FileStore {
             path: path.to_owned(),
-            file,
+            file: Arc::new(file),
             direct,
-            batching,
+            options,
+            mapping: Mutex::default(),
+            locks,
         })
     }
 
     /// The file's path, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The length of the file, by the cheapest call.
+    fn file_len(&self) -> Result<u64> {
+        file_len(&self.file).map_err(|source| Error::Length {
+            store: self.name(),
+            source,
+        })
     }
 
     /// Performs a read batch with io_uring; `None`, with some of it undone,
@@ -215,13 +251,7 @@ impl Store for FileStore {
     }
 
     fn len(&self) -> Result<u64> {
-        match self.file.metadata() {
-            Ok(metadata) => Ok(metadata.len()),
-            Err(source) => Err(Error::Length {
-                store: self.name(),
-                source,
-            }),
-        }
+        self.file_len()
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
@@ -240,7 +270,7 @@ impl Store for FileStore {
         for request in requests.iter() {
             check_range(self, request.offset, request.buffer.len())?;
         }
-        let ring = match self.batching {
+        let ring = match self.options.batching {
             Batching::Automatic => requests.len() > 1,
             Batching::Ring => true,
             Batching::Threads | Batching::OneByOne => false,
@@ -248,7 +278,7 @@ impl Store for FileStore {
         if ring && let Some(result) = self.read_by_ring(requests) {
             return result;
         }
-        let threads = match self.batching {
+        let threads = match self.options.batching {
             Batching::OneByOne => 1,
             _ => thread_count(requests.len()),
         };
@@ -261,13 +291,13 @@ impl Store for FileStore {
         for request in requests {
             check_range(self, request.offset, request.data.len())?;
         }
-        let overlap = match self.batching {
+        let overlap = match self.options.batching {
             Batching::Automatic => self.direct.is_some() && requests.len() > 1,
             Batching::Ring | Batching::Threads => true,
             Batching::OneByOne => false,
         };
         if overlap
-            && self.batching != Batching::Threads
+            && self.options.batching != Batching::Threads
             && let Some(result) = self.write_by_ring(requests)
         {
             return result;
@@ -280,6 +310,40 @@ impl Store for FileStore {
         threads::for_each(requests.iter(), threads, |request| {
             self.write_at(request.offset, request.data)
         })
+    }
+
+    fn map(&self) -> Result<Option<Arc<Mapping>>> {
+        if !self.options.mapping || self.options.direct || !cfg!(target_os = "linux") {
+            return Ok(None);
+        }
+        let len = self.file_len()?;
+        let mut kept = self.mapping.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mapping) = &*kept
+            && mapping.len() as u64 >= len
+        {
+            return Ok(Some(Arc::clone(mapping)));
+        }
+        let mapping = Mapping::new(&self.file, &self.path, self.options.access, len);
+        *kept = mapping.map(Arc::new);
+        Ok(kept.clone())
+    }
+
+    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+        let end = offset.checked_add(len)?.min(self.file_len().ok()?);
+        if offset >= end {
+            return None;
+        }
+        if self.options.direct {
+            // Nothing that direct reads take comes from the page cache.
+            return Some(0.0);
+        }
+        cached_share(&self.file, || self.map().ok().flatten(), offset, end)
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        check_long_range(self, offset, len)?;
+        let lock = self.locks.lock(&self.file, || self.name(), offset, len)?;
+        Ok(Some(lock))
     }
 }
 

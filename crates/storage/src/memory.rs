@@ -9,12 +9,14 @@ use std::io;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::range_lock::{LockTable, RangeLock};
+use crate::store::{Store, check_long_range};
 
 /// Bytes in memory; grows as it is written.
 #[derive(Default)]
 pub struct MemoryStore {
     bytes: RwLock<Vec<u8>>,
+    locks: LockTable,
 }
 
 impl MemoryStore {
@@ -41,8 +43,10 @@ impl MemoryStore {
 
 impl From<Vec<u8>> for MemoryStore {
     fn from(bytes: Vec<u8>) -> Self {
-        let bytes = RwLock::new(bytes);
-        MemoryStore { bytes }
+        MemoryStore {
+            bytes: RwLock::new(bytes),
+            locks: LockTable::new(),
+        }
     }
 }
 
@@ -111,5 +115,14 @@ impl Store for MemoryStore {
 
     fn sync(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+        (len > 0 && offset < self.shared().len() as u64).then_some(1.0)
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        check_long_range(self, offset, len)?;
+        Ok(Some(self.locks.lock(offset, len)))
     }
 }

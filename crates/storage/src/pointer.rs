@@ -5,6 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::mapping::Mapping;
+use crate::range_lock::RangeLock;
 use crate::store::{ReadRequest, Store, WriteRequest};
 
 /// Passes every method on, the provided ones too, so that nothing a backend
@@ -54,6 +56,18 @@ macro_rules! store_behind {
 
             fn write_batch(&self, requests: &[WriteRequest<'_>]) -> Result<()> {
                 (**self).write_batch(requests)
+            }
+
+            fn map(&self) -> Result<Option<Arc<Mapping>>> {
+                (**self).map()
+            }
+
+            fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+                (**self).cached(offset, len)
+            }
+
+            fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+                (**self).lock(offset, len)
             }
         }
     };

@@ -17,8 +17,11 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::mapping::Mapping;
+use crate::range_lock::RangeLock;
 
 /// One piece of a batch of reads.
 #[derive(Debug)]
@@ -90,6 +93,35 @@ pub trait Store: Debug + Send + Sync {
         }
         Ok(())
     }
+
+    /// The bytes as memory, up to the length of the store at this moment;
+    /// `None` if the store cannot give them so. Calls are cheap, as the store
+    /// keeps its mapping until it has grown. See [`Mapping`] for what it
+    /// protects against and what not.
+    fn map(&self) -> Result<Option<Arc<Mapping>>> {
+        Ok(None)
+    }
+
+    /// About what share of the `len` bytes at `offset`, as far as the store
+    /// has them, is in memory already, so that reading them takes no device:
+    /// 0.0 to 1.0, and `None` where that is unknown or the store has none of
+    /// the bytes. A guess from samples, in some 10 us; the next moment may
+    /// change it.
+    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+        let _ = (offset, len);
+        None
+    }
+
+    /// Waits until nobody else has locked any of the `len` bytes at `offset`,
+    /// and locks them until the answer is dropped: what a read-modify-write
+    /// needs. It keeps out other threads and stores of the same bytes in this
+    /// process, and for files other programs, if they lock, too; see
+    /// [`RangeLock`]. The bytes need not exist yet. A thread must not ask for
+    /// a lock of a store while it holds one. `None`: the store has no locks.
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        let _ = (offset, len);
+        Ok(None)
+    }
 }
 
 /// Fills `buffer`, whose first `done` bytes are read already, from `offset`.
@@ -144,7 +176,11 @@ pub(crate) fn write_exactly<S: Store + ?Sized>(
 
 /// Checks that a transfer of `len` bytes at `offset` ends where a store can.
 pub(crate) fn check_range<S: Store + ?Sized>(store: &S, offset: u64, len: usize) -> Result<()> {
-    let len = len as u64;
+    check_long_range(store, offset, len as u64)
+}
+
+/// As `check_range`, for a range that need not fit in memory.
+pub(crate) fn check_long_range<S: Store + ?Sized>(store: &S, offset: u64, len: u64) -> Result<()> {
     match offset.checked_add(len) {
         Some(end) if end <= i64::MAX as u64 => Ok(()),
         _ => Err(Error::OutOfRange {

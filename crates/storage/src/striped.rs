@@ -6,12 +6,17 @@
 //! and a disk that ends before its share reads as zeros there. So extending
 //! writes need no agreement among threads or processes, and a store opened
 //! again has the length it had.
+//!
+//! A lock of bytes of the whole is one of the bytes at the same offsets of the
+//! first disk, whether or not they lie there: all who open the same disks in
+//! the same order meet there, and taking one lock cannot deadlock.
 
 use std::io;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::store::{ReadRequest, Store, WriteRequest, check_range, read_exactly};
+use crate::range_lock::RangeLock;
+use crate::store::{ReadRequest, Store, WriteRequest, check_long_range, check_range, read_exactly};
 use crate::striping::Striping;
 use crate::threads;
 
@@ -215,5 +220,28 @@ impl Store for StripedStore {
             }
         }
         self.serve(of_disk, bytes, |disk, requests| disk.write_batch(&requests))
+    }
+
+    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+        let end = offset.checked_add(len)?.min(self.len().ok()?);
+        let (mut cached, mut bytes) = (0.0, 0);
+        for (index, disk) in self.disks.iter().enumerate() {
+            // The bytes of a range that lie on one disk are a range there, and
+            // what a disk does not have of them takes no device.
+            let start = self.striping.share(index, offset);
+            let len = self.striping.share(index, end).saturating_sub(start);
+            let held = len.min(disk.len().ok()?.saturating_sub(start));
+            if held > 0 {
+                cached += disk.cached(start, held)? * held as f64;
+            }
+            cached += (len - held) as f64;
+            bytes += len;
+        }
+        (bytes > 0).then(|| cached / bytes as f64)
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        check_long_range(self, offset, len)?;
+        self.disks[0].lock(offset, len)
     }
 }

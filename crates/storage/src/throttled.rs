@@ -13,6 +13,8 @@
 //! they find and leave the latest end. Where ranks meet, as in a barrier, the
 //! test sets them to the latest time with [`wait_until`].
 //!
+//! The store cannot be mapped, since accesses to a mapping would take no time.
+//!
 //! [`for_caller`]: ThrottledStore::for_caller
 //! [`wait_until`]: ThrottledStore::wait_until
 
@@ -24,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use crate::device::{Device, DeviceModel, nanoseconds};
 use crate::error::Result;
+use crate::range_lock::RangeLock;
 use crate::store::{ReadRequest, Store, WriteRequest};
 
 /// Which time a device lives in.
@@ -186,5 +189,14 @@ impl<S: Store> Store for ThrottledStore<S> {
         self.inner.write_batch(requests)?;
         self.charge(issued, requests.iter().map(|r| (r.offset, r.data.len())));
         Ok(())
+    }
+
+    /// Nothing: whatever lies in memory beneath, the device is asked for it.
+    fn cached(&self, _offset: u64, _len: u64) -> Option<f64> {
+        Some(0.0)
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        self.inner.lock(offset, len)
     }
 }
