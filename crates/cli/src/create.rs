@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use outcore::{
     Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, ElementType, Error, Fill, Pieces, Result,
     Section, Stripes, divide, parse_shape, shape_text,
@@ -16,8 +17,9 @@ use crate::{bytes, copy};
 ///
 /// The ending of PATH says in which format: .oc is outcore's own (a directory
 /// with a descriptor and data), .npy is NumPy's; 'raw:FILE?shape=...&type=...'
-/// makes a plain binary file and needs no --shape and --type. An array of
-/// zeros is sparse: it takes no time and no space, whatever its size.
+/// makes a plain binary file and says there what the options --shape, --type,
+/// --layout and --byte-order say for the others. An array of zeros is sparse:
+/// it takes no time and no space, whatever its size.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -29,6 +31,7 @@ Examples:
       --stripe-directory /disk1 --stripe-directory /disk2")]
 pub(crate) struct Create {
     /// The name of the new array
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     path: String,
     /// The extents, as in 4096x4096
     #[arg(long, value_parser = parse_shape_argument)]
@@ -36,9 +39,9 @@ pub(crate) struct Create {
     /// bool, i8..i64, u8..u64, f16, f32, f64, c64 or c128
     #[arg(long = "type", value_name = "TYPE")]
     element_type: Option<ElementType>,
-    /// row, column, axes:2,0,1 (slowest first), tiled:64x64 or tiled:64x64:column
-    #[arg(long, default_value = "row")]
-    layout: Arrangement,
+    /// row, column, axes:2,0,1 (slowest first), tiled:64x64 or tiled:64x64:column [default: row]
+    #[arg(long)]
+    layout: Option<Arrangement>,
     /// little or big [default: this machine's]
     #[arg(long, value_name = "ORDER")]
     byte_order: Option<ByteOrder>,
@@ -55,7 +58,13 @@ pub(crate) struct Create {
     #[arg(long = "stripe-directory", value_name = "DIRECTORY")]
     stripe_directories: Vec<PathBuf>,
     /// The bytes that stay together on one disk
-    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = bytes::parse)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "1MiB",
+        value_parser = bytes::parse,
+        requires = "stripe_directories"
+    )]
     stripe_unit: u64,
     /// Replace what has this name
     #[arg(long)]
@@ -82,8 +91,32 @@ fn parse_attribute(text: &str) -> Result<(String, serde_json::Value), String> {
 }
 
 impl Create {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let own = [
+            ("--shape", self.shape.is_some()),
+            ("--type", self.element_type.is_some()),
+            ("--layout", self.layout.is_some()),
+            ("--byte-order", self.byte_order.is_some()),
+            ("--attribute", !self.attributes.is_empty()),
+            ("--stripe-directory", !self.stripe_directories.is_empty()),
+        ];
+        if self.path.starts_with("raw:") {
+            return match own.iter().find(|(_, given)| *given) {
+                Some((option, _)) => Err(format!(
+                    "{option} cannot be used with a 'raw:' description, which says everything \
+                     about the file itself"
+                )),
+                None => Ok(()),
+            };
+        }
+        match own[..2].iter().find(|(_, given)| !given) {
+            Some((option, _)) => Err(format!("{option} is missing")),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
-        let descriptor = self.descriptor()?;
+        let descriptor = self.descriptor();
         let fill = match &self.fill {
             Fill::Random(_) => Fill::Random(self.seed),
             other => other.clone(),
@@ -125,22 +158,12 @@ impl Create {
         })
     }
 
-    fn descriptor(&self) -> Result<ArrayDescriptor> {
-        if self.path.starts_with("raw:") {
-            if self.shape.is_some() || self.element_type.is_some() {
-                return Err(Error::Invalid(
-                    "a 'raw:' description has its own shape and type; leave --shape and --type out"
-                        .into(),
-                ));
-            }
-            // The description itself counts; this one is not looked at.
-            return Ok(ArrayDescriptor::new(&[], ElementType::U8));
-        }
-        let missing = |what: &str| Error::Invalid(format!("{what} is missing"));
-        let shape = self.shape.as_ref().ok_or_else(|| missing("--shape"))?;
-        let element_type = self.element_type.ok_or_else(|| missing("--type"))?;
-        let mut descriptor =
-            ArrayDescriptor::new(&shape.0, element_type).layout(self.layout.clone());
+    /// What the options say; of a 'raw:' array they say nothing, and nobody asks.
+    fn descriptor(&self) -> ArrayDescriptor {
+        let shape = self.shape.as_ref().map_or(&[][..], |shape| &shape.0);
+        let element_type = self.element_type.unwrap_or(ElementType::U8);
+        let mut descriptor = ArrayDescriptor::new(shape, element_type)
+            .layout(self.layout.clone().unwrap_or_default());
         descriptor.byte_order = self.byte_order.unwrap_or(ByteOrder::NATIVE);
         descriptor.attributes = self.attributes.iter().cloned().collect();
         if !self.stripe_directories.is_empty() {
@@ -149,7 +172,7 @@ impl Create {
                 directories: self.stripe_directories.clone(),
             });
         }
-        Ok(descriptor)
+        descriptor
     }
 }
 

@@ -90,11 +90,8 @@ impl Demo {
 
 fn run_steps(comm: &Comm, directory: &Path, peak: &PeakMemory) -> Result<()> {
     let say = |text: String| {
-        if comm.rank() == 0 {
-            print(&text)
-        } else {
-            Ok(())
-        }
+        let first = comm.rank() == 0;
+        comm.agree(if first { print(&text) } else { Ok(()) })
     };
     let name = directory.join("demo.oc");
     let descriptor = ArrayDescriptor::new(&[EXTENT, EXTENT], ElementType::F32);
@@ -136,11 +133,11 @@ fn run_steps(comm: &Comm, directory: &Path, peak: &PeakMemory) -> Result<()> {
     } else {
         " in one process"
     };
-    say(format!(
+    Ok(say(format!(
         "\nevery value read was right; {:.1} s in all; peak memory {}{each}\n",
         start.elapsed().as_secs_f64(),
         bytes::show(used)
-    ))
+    ))?)
 }
 
 /// Collective: the bytes moved by all ranks, and how long that took.
@@ -204,7 +201,7 @@ impl Scratch {
         comm.broadcast_string(0, &mut name)?;
         let path = base.join(name);
         if comm.rank() == 0 {
-            std::fs::create_dir_all(&path).map_err(|source| Error::File {
+            std::fs::create_dir(&path).map_err(|source| Error::File {
                 action: "create",
                 path: path.clone(),
                 source,

@@ -1,6 +1,7 @@
 //! `outcore info`: what an array is.
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use outcore::{Array, Result, shape_text};
 use serde_json::{Value, json};
 
@@ -16,6 +17,7 @@ Examples:
   outcore info 'raw:data.bin?shape=4096x4096&type=f32&layout=column'")]
 pub(crate) struct Info {
     /// The array
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     array: String,
     /// Print JSON, for programs
     #[arg(long)]
@@ -28,11 +30,12 @@ impl Info {
             let array = Array::open(&self.array)?;
             let facts = facts(&array);
             if self.json {
-                return print(&format!("{:#}\n", Value::Object(facts)));
+                let facts = facts.into_iter().map(|(name, value)| (name.into(), value));
+                return print(&format!("{:#}\n", Value::Object(facts.collect())));
             }
             let mut lines = String::new();
             for (name, value) in &facts {
-                let value = match (name.as_str(), value) {
+                let value = match (*name, value) {
                     ("shape", _) => shape_text(array.shape()),
                     ("bytes", Value::Number(n)) => match n.as_u64() {
                         Some(amount) if amount >= 1024 => format!("{n} ({})", bytes::show(amount)),
@@ -50,9 +53,9 @@ impl Info {
 }
 
 /// The facts in the order in which they are shown.
-fn facts(array: &Array) -> serde_json::Map<String, Value> {
+fn facts(array: &Array) -> Vec<(&'static str, Value)> {
     let descriptor = array.descriptor();
-    let facts = [
+    vec![
         ("name", json!(array.name())),
         ("format", json!(array.format())),
         ("shape", json!(descriptor.shape)),
@@ -72,9 +75,5 @@ fn facts(array: &Array) -> serde_json::Map<String, Value> {
             },
         ),
         ("attributes", Value::Object(descriptor.attributes.clone())),
-    ];
-    facts
-        .into_iter()
-        .map(|(name, value)| (name.to_string(), value))
-        .collect()
+    ]
 }

@@ -12,6 +12,7 @@ mod read;
 mod text;
 mod write;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -57,8 +58,39 @@ enum Command {
     Bench(bench::Bench),
 }
 
+/// The exit status of wrong usage; failures have 1.
+const WRONG_USAGE: u8 = 2;
+
+impl Command {
+    /// What is wrong with the arguments as far as they tell it themselves.
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Create(command) => command.check(),
+            Self::Read(command) => command.check(),
+            Self::Info(_) | Self::Write(_) | Self::Demo(_) | Self::Bench(_) => Ok(()),
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version, which were asked for.
+        Err(answer) if !answer.use_stderr() => answer.exit(),
+        Err(error) => {
+            let text = error.to_string();
+            match text.strip_prefix("error: ") {
+                Some(problem) => complain(problem.trim_end()),
+                // Nothing was asked for, and the help is the answer.
+                None => drop(write!(std::io::stderr(), "{text}")),
+            }
+            return WRONG_USAGE.into();
+        }
+    };
+    if let Err(problem) = cli.command.check() {
+        complain(&problem);
+        return WRONG_USAGE.into();
+    }
     let outcome = outcore::check_launch()
         .map_err(Into::into)
         .and_then(|()| match cli.command {
@@ -71,20 +103,16 @@ fn main() -> ExitCode {
         });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has seen enough.
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             if ranks::speaks_for(&error) {
-                eprintln!("outcore: {error}");
+                complain(&ranks::message(&error));
             }
             ExitCode::FAILURE
         }
     }
 }
 
-fn is_closed_pipe(error: &outcore::Error) -> bool {
-    match error {
-        outcore::Error::File { source, .. } => source.kind() == std::io::ErrorKind::BrokenPipe,
-        _ => false,
-    }
+/// Says what is wrong, if anybody can still be told.
+fn complain(problem: &str) {
+    let _ = writeln!(std::io::stderr(), "outcore: {problem}");
 }

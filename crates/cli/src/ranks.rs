@@ -1,28 +1,35 @@
 //! How a command becomes the work of ranks, on threads and under MPI alike.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
 use outcore::{Comm, Error, Result, TransportError};
 
+/// More threads than this take gigabytes to tell one another about.
+const MOST_THREADS: i64 = 1024;
+
 /// The option `--ranks`.
 #[derive(Args)]
 pub(crate) struct Ranks {
     /// How many ranks share the work (threads; under mpirun its -n counts)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
     pub(crate) ranks: Option<u32>,
 }
 
 /// The rank of this process under MPI; 0 otherwise.
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
+/// How many ranks there are.
+static SIZE: AtomicUsize = AtomicUsize::new(1);
+
 impl Ranks {
     /// Runs `program` on the ranks asked for; one if nobody asked.
     pub(crate) fn run(&self, program: impl Fn(&Comm) -> Result<()> + Sync) -> Result<()> {
         let threads = self.ranks.unwrap_or(1) as usize;
         outcore::run(threads, |comm| {
+            SIZE.store(comm.size(), Ordering::Relaxed);
             if outcore::under_launcher() {
                 RANK.store(comm.rank(), Ordering::Relaxed);
                 self.check_launched(comm)?;
@@ -62,14 +69,37 @@ pub(crate) fn speaks_for(error: &Error) -> bool {
     !shared || RANK.load(Ordering::Relaxed) == 0
 }
 
-/// Prints to standard output; a closed pipe is an error that `main` knows.
+/// What to tell the user: which rank failed matters only among several.
+pub(crate) fn message(error: &Error) -> String {
+    if SIZE.load(Ordering::Relaxed) == 1 {
+        return cause(error);
+    }
+    error.to_string()
+}
+
+/// The error without the rank on which it happened.
+pub(crate) fn cause(error: &Error) -> String {
+    match error {
+        Error::Transport(TransportError::Agreed { cause, .. }) => cause.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Prints to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|source| Error::File {
-            action: "write to",
-            path: PathBuf::from("standard output"),
-            source,
-        })
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    until_closed(printed.map_err(|source| Error::File {
+        action: "write to",
+        path: PathBuf::from("standard output"),
+        source,
+    }))
+}
+
+/// Whoever closes the pipe that we print into has seen enough.
+pub(crate) fn until_closed(printed: Result<()>) -> Result<()> {
+    match printed {
+        Err(Error::File { source, .. }) if source.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
 }

@@ -1,20 +1,24 @@
 //! `outcore read`: a section of an array into a file or onto the screen.
 
+use std::path::Path;
+
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use outcore::{
     Arrangement, Array, ArrayDescriptor, Comm, Error, Order, Pattern, Result, Section, shape_text,
 };
 
 use crate::copy::{Side, copy};
 use crate::progress::Progress;
-use crate::ranks::Ranks;
+use crate::ranks::{Ranks, cause};
 use crate::text;
 
 /// Read a section of an array into a file, or print it
 ///
 /// The ending of FILE says what is written: .npy NumPy's format, .oc outcore's,
-/// .txt or .csv text, anything else the plain bytes in the array's own order.
-/// An axis given by a single index is dropped from the output's shape.
+/// .txt or .csv text, anything else the plain bytes: elements in the order of
+/// the array's axes, each in this machine's byte order. An axis given by a
+/// single index is dropped from the output's shape.
 ///
 /// The ranks divide the section among themselves. A section that depends on
 /// the rank (p, N) gives each rank its own output: FILE must then contain %r,
@@ -29,6 +33,7 @@ Examples:
   outcore read field.oc '(1+32*p:16+32*p:1, 1:4096:1)' -o part%r.npy --ranks 4")]
 pub(crate) struct Read {
     /// The array
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     array: String,
     /// The section; all of the array if left out
     #[arg(
@@ -43,7 +48,8 @@ pub(crate) struct Read {
         long,
         value_name = "FILE",
         default_value = "-",
-        hide_default_value = true
+        hide_default_value = true,
+        value_parser = NonEmptyStringValueParser::new()
     )]
     output: String,
     /// Replace FILE if it exists
@@ -54,6 +60,17 @@ pub(crate) struct Read {
 }
 
 impl Read {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.section.depends_on_rank() && !self.output.contains("%r") {
+            return Err(format!(
+                "section '{}' differs from rank to rank, so the output '{}' must contain %r, \
+                 which becomes the rank",
+                self.section, self.output
+            ));
+        }
+        Ok(())
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
         self.ranks.run(|comm| {
             let array = Array::open_all(comm, &self.array)?;
@@ -66,26 +83,25 @@ impl Read {
             if !self.section.depends_on_rank() {
                 return self.extract(comm, &array, &section, &self.output);
             }
-            if !self.output.contains("%r") {
-                return Err(Error::Invalid(format!(
-                    "section '{}' differs from rank to rank, so the output '{}' must contain %r, \
-                     which becomes the rank",
-                    self.section, self.output
-                )));
-            }
             let alone = comm.split(Some(rank), 0)?.expect("every rank has a colour");
             let output = self.output.replace("%r", &rank.to_string());
-            Ok(comm.agree(self.extract(&alone, &array, &section, &output))?)
+            let outcome = self.extract(&alone, &array, &section, &output);
+            // Alone everybody is rank 0; the others know this rank as another.
+            Ok(comm.agree(outcome.map_err(|error| cause(&error)))?)
         })
     }
 
     /// Collective: brings `section` into `output`.
     fn extract(&self, comm: &Comm, array: &Array, section: &Section, output: &str) -> Result<()> {
         if output == "-" || output.ends_with(".txt") || output.ends_with(".csv") {
-            let print = || text::write(array, section, &self.section, output, self.force);
+            let print = || {
+                self.check_free(output)?;
+                text::write(array, section, &self.section, output)
+            };
             return Ok(comm.agree(if comm.rank() == 0 { print() } else { Ok(()) })?);
         }
         let begin = || {
+            self.check_free(output)?;
             let descriptor = self.output_descriptor(array, section, output);
             Array::draft(&output_name(&descriptor, output), &descriptor, self.force)
         };
@@ -113,6 +129,16 @@ impl Read {
         comm.agree(copy(comm, &from, &to, &progress))?;
         progress.finish();
         comm.agree(draft.map(|draft| draft.commit()).transpose())?;
+        Ok(())
+    }
+
+    /// Fails if there is something that must not be replaced.
+    fn check_free(&self, output: &str) -> Result<()> {
+        if output != "-" && !self.force && Path::new(output).symlink_metadata().is_ok() {
+            return Err(Error::Invalid(format!(
+                "{output} exists already; --force replaces it"
+            )));
+        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! `outcore write`: values from a file, or made up, into a section.
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use outcore::{
     Arrangement, Array, ByteOrder, Comm, Error, Fill, Order, Pattern, Result, Section, shape_text,
 };
@@ -25,6 +26,7 @@ Examples:
   outcore write field.oc --fill random --seed 7 --ranks 4")]
 pub(crate) struct Write {
     /// The array
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     array: String,
     /// The section; all of the array if left out
     #[arg(
@@ -46,7 +48,7 @@ pub(crate) struct Write {
 #[group(required = true, multiple = false)]
 struct Values {
     /// The file that holds the values
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
     from: Option<String>,
     /// zero, index (the element's row-major number), random, or a number
     #[arg(long, allow_hyphen_values = true)]
@@ -104,7 +106,12 @@ impl Write {
         let Some(file) = &self.values.from else {
             return Ok(());
         };
-        let source = open_source(&file.replace("%r", &rank.to_string()), to.array, to.section)?;
+        let file = if self.section.depends_on_rank() {
+            &file.replace("%r", &rank.to_string())
+        } else {
+            file
+        };
+        let source = open_source(file, to.array, to.section)?;
         copy(
             group,
             &Side {

@@ -1,0 +1,16 @@
+//! The program `outcore` as its users see it: every test starts the binary.
+
+mod bad_usage;
+mod commands;
+mod crash;
+mod formats;
+mod full_disk;
+mod launcher;
+mod names;
+mod numpy;
+mod oracle;
+mod pipes;
+mod program;
+mod ranks;
+mod sections;
+mod text;
