@@ -98,10 +98,9 @@ fn files_that_may_not_grow() {
         let program = env!("CARGO_BIN_EXE_outcore");
         let script = format!("trap '' XFSZ; ulimit -f 1024; exec \"$0\" {line}");
         let mut shell = Command::new("bash");
-        shell
-            .args(["-c", &script, program])
-            .current_dir(place.root());
-        let message = complaint(&shell.output().expect("bash"), 1, line);
+        shell.args(["-c", &script, program]);
+        let output = place.prepare(shell).output().expect("bash");
+        let message = complaint(&output, 1, line);
         assert!(message.contains("File too large"), "{message}");
         message
     });

@@ -16,20 +16,9 @@ fn numpy_agrees() {
     );
     let place = Place::new();
     place.write("check.py", include_str!("numpy_agrees.py"));
-    // The environment without launchers, for the program that Python starts.
     let mut command = Command::new(&python);
-    let plain = place.command::<&str>([]);
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let output = command
-        .args(["check.py", env!("CARGO_BIN_EXE_outcore")])
-        .current_dir(place.root())
-        .output()
-        .expect("python starts");
+    command.args(["check.py", env!("CARGO_BIN_EXE_outcore")]);
+    let output = place.prepare(command).output().expect("python starts");
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success(),

@@ -51,7 +51,13 @@ impl Place {
     /// `outcore` with arguments, not started yet.
     pub(crate) fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_outcore"));
-        command.args(args).current_dir(&self.path);
+        command.args(args);
+        self.prepare(command)
+    }
+
+    /// Lets a command run here, and as if no launcher had started it.
+    pub(crate) fn prepare(&self, mut command: Command) -> Command {
+        command.current_dir(&self.path);
         for variable in LAUNCHER_VARIABLES {
             command.env_remove(variable);
         }
