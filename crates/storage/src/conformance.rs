@@ -5,6 +5,7 @@
 //! violation of the contract stated in [`Store`]'s documentation.
 
 mod batches;
+mod capabilities;
 mod expect;
 mod sequences;
 mod single;
@@ -34,6 +35,9 @@ pub fn check_in_memory(make: Make<'_>) {
     batches::batches_in_any_order(&*make());
     batches::big_batches(&*make());
     batches::batches_past_the_end(&*make());
+    capabilities::mappings(&*make());
+    capabilities::residency(&*make());
+    capabilities::locks(&*make());
     sequences::many_threads(&*make());
     sequences::extension_by_many_threads(&*make());
     for seed in 1..=3 {

@@ -329,7 +329,7 @@ impl Store for FileStore {
     }
 
     fn cached(&self, offset: u64, len: u64) -> Option<f64> {
-        let end = offset.checked_add(len)?.min(self.file_len().ok()?);
+        let end = offset.saturating_add(len).min(self.file_len().ok()?);
         if offset >= end {
             return None;
         }

@@ -8,6 +8,9 @@
 //! - Adapters, which are stores over a store: [`CountedStore`] counts and logs
 //!   the requests, [`ThrottledStore`] makes them as slow as a modelled device,
 //!   in real or virtual time, and [`FaultyStore`] makes them fail.
+//! - What a store may offer besides: its bytes as memory ([`Mapping`]), what
+//!   share of them is in the page cache ([`Store::cached`]), and locks of ranges
+//!   against other threads and programs ([`RangeLock`]).
 //! - [`conformance`]: what all of them, and any store made elsewhere, must do.
 //!
 //! ```

@@ -12,6 +12,35 @@
 //!   into it after the address was given and before the copy is done;
 //! - a device that fails to deliver a page that is not in the page cache.
 //!
+//! Measured (two busy cores, ext4 on a virtual disk, `[::16, ::16]` of 1024 by
+//! 8192 and of 8192 by 1024 numbers of 8 bytes, a file of 64 MiB; medians of 15
+//! reads and of 5 writes):
+//!
+//! | milliseconds                                  | 1024 x 8192 | 8192 x 1024 |
+//! |-----------------------------------------------|------------:|------------:|
+//! | warm, mapping held                            |        0.25 |        0.26 |
+//! | warm, mapping new                             |        0.5  |        1.1  |
+//! | warm, mapping new, `MADV_RANDOM`              |        0.9  |        3.1  |
+//! | warm, pread of each 16th row                  |        1.0  |        1.8  |
+//! | warm, pread of everything by 1 MiB            |        6.8  |        5.9  |
+//! | cold, mapping                                 |        20   |        18   |
+//! | cold, mapping, `MADV_RANDOM`                  |        74   |        61   |
+//! | cold, mapping, `MADV_SEQUENTIAL`              |        17   |        21   |
+//! | cold, pread of each 16th row                  |         9   |        42   |
+//! | cold, pread of everything by 1 MiB            |        15   |        21   |
+//! | write, held, pages dirty already              |        0.23 |        0.26 |
+//! | write, held, pages clean (11-14 us a page)    |        14   |        14   |
+//! | write, pread and pwrite of each 16th row      |        3.4  |        8.0  |
+//! | write, pwrite of each number (4-5 us each)    |       125   |       129   |
+//!
+//! So no advice is given: `MADV_RANDOM` turns off reading ahead, every page
+//! becomes a request of its own (`[:, ::16]`, cold: 1200 instead of 23 ms), and
+//! the first warm pass is slower, too. Mapped writes pay where pages are dirty
+//! or take several runs each: the first write to a clean page costs as much as
+//! three pwrites. Asking for an address costs 0.7 us for reads (fstat) and 1.5 us for writes (fstat and
+//! lseek), the kept mapping itself 0.6 us (fstat). A mapping costs 2 MiB of
+//! page tables for each GiB that was touched, until it is dropped.
+//!
 //! And as with reads and writes of files, nothing orders those of several
 //! threads or programs: bytes that someone else changes meanwhile may be seen
 //! old or new. They must be copied by pointer, never borrowed as a slice.

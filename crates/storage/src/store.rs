@@ -14,6 +14,10 @@
 //! - The requests of one batch may run in any order and at the same time;
 //!   those of a write batch must not overlap.
 //! - Every method may be called by many threads at once.
+//!
+//! Three capabilities are optional, and the provided methods say that they are
+//! missing: `map`, `cached` and `lock`. An adapter that watches or changes the
+//! transfers must not pass `map` on, since it would not see those of a mapping.
 
 use std::fmt::Debug;
 use std::io;

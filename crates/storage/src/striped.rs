@@ -223,7 +223,7 @@ impl Store for StripedStore {
     }
 
     fn cached(&self, offset: u64, len: u64) -> Option<f64> {
-        let end = offset.checked_add(len)?.min(self.len().ok()?);
+        let end = offset.saturating_add(len).min(self.len().ok()?);
         let (mut cached, mut bytes) = (0.0, 0);
         for (index, disk) in self.disks.iter().enumerate() {
             // The bytes of a range that lie on one disk are a range there, and

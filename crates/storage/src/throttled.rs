@@ -192,8 +192,8 @@ impl<S: Store> Store for ThrottledStore<S> {
     }
 
     /// Nothing: whatever lies in memory beneath, the device is asked for it.
-    fn cached(&self, _offset: u64, _len: u64) -> Option<f64> {
-        Some(0.0)
+    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+        (len > 0 && offset < self.len().ok()?).then_some(0.0)
     }
 
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
