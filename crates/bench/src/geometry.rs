@@ -5,7 +5,10 @@ use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 
-use outcore::{Array, ArrayDescriptor, ElementType, Layout, Order, Result, Section};
+use outcore::{
+    Array, ArrayDescriptor, Direction, ElementType, Layout, Order, Result, Section, Strategy,
+    Tuning,
+};
 
 use crate::contest::{Contestant, contest};
 use crate::files::plain;
@@ -78,6 +81,10 @@ pub(crate) fn plan(options: &IoOptions) -> Result<Vec<Line>> {
         array.write(&array.whole(), &vec![1f32; 1 << 24])?;
         // 256 elements in each of 256 rows.
         let section = array.section("::16, ::16")?;
+        let array = array.tuned(Tuning {
+            strategy: Strategy::Direct,
+            ..Tuning::default()
+        });
         let file = File::open(path.join("data.bin")).map_err(plain)?;
         let (array, section, file) = (&array, &section, &file);
         let useful = section.count() * 4;
@@ -87,9 +94,9 @@ pub(crate) fn plan(options: &IoOptions) -> Result<Vec<Line>> {
             prepare: Box::new(|| Ok(())),
             work: Box::new(move || {
                 // A plan is lazy, so what it will cost to walk belongs to it.
-                let plan = array.plan(black_box(section))?;
+                let plan = array.plan(black_box(section), Direction::Read)?;
                 let mut total = 0u64;
-                for offset in plan.offsets() {
+                for (offset, _) in plan.accesses() {
                     total = total.wrapping_add(offset);
                 }
                 black_box(total);
@@ -97,7 +104,7 @@ pub(crate) fn plan(options: &IoOptions) -> Result<Vec<Line>> {
             }),
             check: Box::new(move || {
                 array
-                    .plan(section)
+                    .plan(section, Direction::Read)
                     .is_ok_and(|plan| plan.requests() == 65536)
             }),
             batch: 1,

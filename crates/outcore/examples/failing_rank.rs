@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use outcore::storage::{Fault, FaultyStore, MemoryStore, Operation, Store};
-use outcore::{Array, ArrayDescriptor, ElementType, Error};
+use outcore::{Array, ArrayDescriptor, ElementType, Error, Strategy, Tuning};
 
 fn main() -> Result<(), Error> {
     outcore::run(outcore::default_ranks(), |comm| {
@@ -13,6 +13,10 @@ fn main() -> Result<(), Error> {
         store.set_len(40_000)?;
         let descriptor = ArrayDescriptor::new(&[100, 100], ElementType::F32);
         let array = Array::in_store("memory", &descriptor, store.clone())?;
+        let array = array.tuned(Tuning {
+            strategy: Strategy::Direct,
+            ..Tuning::default()
+        });
 
         // The disk of the last rank fails at its tenth request.
         if comm.rank() == last {

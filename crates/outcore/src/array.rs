@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use outcore_geometry::{Layout, Order, Section, shape_text};
+use outcore_geometry::{Layout, Order, Runs, Section, shape_text};
 use outcore_storage::{Access, Store};
 use outcore_transport::Comm;
 
@@ -23,7 +23,9 @@ use crate::error::{Error, Result};
 use crate::execute::{Transfer, execute};
 use crate::format::{self, Location, Opened};
 use crate::plan::Plan;
-use crate::strategy::direct;
+use crate::strategy::choose::{Estimate, Situation};
+use crate::strategy::profile::StorageProfile;
+use crate::strategy::{Direction, Strategy, Tuning};
 
 /// An array on disk.
 ///
@@ -52,6 +54,9 @@ pub struct Array {
     start: u64,
     format: &'static str,
     writable: bool,
+    tuning: Tuning,
+    profile: StorageProfile,
+    mappable: bool,
 }
 
 impl Array {
@@ -101,6 +106,7 @@ impl Array {
         let opened = format::open(location, access)?;
         let mut array = Self::assemble(location.to_string(), opened, access == Access::ReadWrite)?;
         array.format = location.format();
+        array.profile = StorageProfile::kept(location.path()).unwrap_or_default();
         Ok(array)
     }
 
@@ -120,6 +126,7 @@ impl Array {
 
     fn assemble(name: String, opened: Opened, writable: bool) -> Result<Self> {
         let layout = opened.descriptor.check(&name)?;
+        let mappable = opened.store.map()?.is_some();
         let Opened {
             descriptor,
             store,
@@ -133,6 +140,9 @@ impl Array {
             start,
             format: "store",
             writable,
+            tuning: Tuning::default(),
+            profile: StorageProfile::default(),
+            mappable,
         })
     }
 
@@ -212,21 +222,84 @@ impl Array {
         Section::whole(self.shape()).expect("the layout has checked the shape")
     }
 
-    /// What reading or writing `section` would do, without doing it.
-    pub fn plan(&self, section: &Section) -> Result<Plan> {
-        let runs = self
-            .layout
-            .runs(section)
-            .map_err(Error::geometry(&self.name))?;
+    /// The same array, with sections moved as `tuning` says.
+    pub fn tuned(&self, tuning: Tuning) -> Self {
+        Self {
+            tuning,
+            ..self.clone()
+        }
+    }
+
+    /// The same array, on a storage that costs what `profile` says.
+    pub fn with_profile(&self, profile: StorageProfile) -> Self {
+        Self {
+            profile,
+            ..self.clone()
+        }
+    }
+
+    /// What moving `section` would do, without doing it.
+    pub fn plan(&self, section: &Section, direction: Direction) -> Result<Plan> {
+        let runs = self.runs(section)?;
+        let method = self.situation(&runs, direction).method(&runs);
         let width = self.element_type().swap_width();
         let swap = (self.descriptor.byte_order != ByteOrder::NATIVE && width > 1).then_some(width);
-        Ok(direct::plan(runs, self.start, swap))
+        Ok(Plan {
+            runs,
+            start: self.start,
+            swap,
+            method,
+        })
+    }
+
+    /// What each strategy would take to move `section`, the fastest first.
+    pub fn estimates(&self, section: &Section, direction: Direction) -> Result<Vec<Estimate>> {
+        let runs = self.runs(section)?;
+        Ok(self.situation(&runs, direction).estimates(&runs))
+    }
+
+    /// About what share of the section's extent is in the page cache; `None`
+    /// if the store does not know.
+    pub fn cached(&self, section: &Section) -> Result<Option<f64>> {
+        let extent = self.runs(section)?.footprint(0);
+        Ok(self
+            .store
+            .cached(self.start + extent.start, extent.end - extent.start))
+    }
+
+    fn runs(&self, section: &Section) -> Result<Runs> {
+        self.layout
+            .runs(section)
+            .map_err(Error::geometry(&self.name))
+    }
+
+    fn situation(&self, runs: &Runs, direction: Direction) -> Situation<'_> {
+        let situation = |cached| Situation {
+            profile: &self.profile,
+            tuning: &self.tuning,
+            direction,
+            cached,
+            mappable: self.mappable,
+        };
+        // Asking costs some microseconds: only if it makes a difference.
+        if self.tuning.strategy != Strategy::Auto {
+            return situation(1.0);
+        }
+        let (warm, cold) = (situation(1.0), situation(0.0));
+        if warm.method(runs) == cold.method(runs) {
+            return warm;
+        }
+        let extent = runs.footprint(0);
+        let cached = self
+            .store
+            .cached(self.start + extent.start, extent.end - extent.start);
+        situation(cached.unwrap_or(0.0))
     }
 
     /// Reads a section.
     pub fn read<T: Element>(&self, section: &Section) -> Result<Vec<T>> {
         // Checked first: the text of a section can ask for any amount of memory.
-        self.plan(section)?;
+        self.runs(section)?;
         let too_large = || {
             let bytes = section.count() * self.layout.element_size();
             Error::Invalid(format!(
@@ -262,7 +335,7 @@ impl Array {
 
     /// Reads a section as bytes, in this machine's byte order.
     pub fn read_bytes(&self, section: &Section, bytes: &mut [u8]) -> Result<()> {
-        let plan = self.plan(section)?;
+        let plan = self.plan(section, Direction::Read)?;
         self.check_length(section, bytes.len())?;
         execute(&plan, &*self.store, Transfer::Read(bytes))
     }
@@ -274,7 +347,7 @@ impl Array {
                 array: self.name.clone(),
             });
         }
-        let plan = self.plan(section)?;
+        let plan = self.plan(section, Direction::Write)?;
         self.check_length(section, bytes.len())?;
         execute(&plan, &*self.store, Transfer::Write(bytes))
     }

@@ -1,10 +1,15 @@
 //! [`execute`]: the only place that moves array bytes through a store.
 //!
-//! The path of the data: runs are gathered into batches, each batch goes to
-//! the store in one call, and the store reads straight into the caller's
-//! buffer or writes straight from it. Only a write that reverses bytes goes
-//! through a staging buffer of bounded size, since the caller's data must not
-//! change.
+//! The path of the data with the direct method: runs are gathered into
+//! batches, each batch goes to the store in one call, and the store reads
+//! straight into the caller's buffer or writes straight from it. Only a write
+//! that reverses bytes goes through a staging buffer of bounded size, since
+//! the caller's data must not change. The paths of the other methods
+//! are in `sieved` and `mapped`.
+
+pub(crate) mod copy;
+mod mapped;
+mod sieved;
 
 use outcore_geometry::Run;
 use outcore_storage::{ReadRequest, Store, WriteRequest};
@@ -12,11 +17,13 @@ use outcore_storage::{ReadRequest, Store, WriteRequest};
 use crate::element::swap_bytes;
 use crate::error::Result;
 use crate::plan::Plan;
+use crate::strategy::Method;
 
 /// Accesses handed to the store at a time.
 const BATCH: usize = 256;
 
-/// Bytes of the staging buffer of a write that reverses bytes.
+/// Bytes of the staging buffer of a write that reverses bytes: a multiple of
+/// every number's width.
 const STAGING: usize = 1 << 20;
 
 /// Which way the bytes go, and the dense buffer at this end.
@@ -29,16 +36,30 @@ pub(crate) enum Transfer<'a> {
 
 /// Carries out `plan`. The buffer must hold exactly the bytes of the plan.
 pub(crate) fn execute(plan: &Plan, store: &dyn Store, transfer: Transfer<'_>) -> Result<()> {
-    match (transfer, plan.swap) {
-        (Transfer::Read(buffer), swap) => {
-            read(plan, store, buffer)?;
-            if let Some(width) = swap {
+    match (transfer, plan.method) {
+        (Transfer::Read(buffer), method) => {
+            match method {
+                Method::Direct => read(plan, store, buffer)?,
+                Method::Mapped(_) if mapped::read(plan, store, buffer)? => {}
+                Method::Sieving(sieve) | Method::Mapped(sieve) => {
+                    sieved::read(plan, sieve, store, buffer)?
+                }
+            }
+            if let Some(width) = plan.swap {
                 swap_bytes(buffer, width);
             }
             Ok(())
         }
-        (Transfer::Write(data), None) => write(plan, store, data),
-        (Transfer::Write(data), Some(width)) => write_swapped(plan, store, data, width),
+        (Transfer::Write(data), Method::Sieving(sieve)) => {
+            sieved::write(plan, sieve, store, data, plan.swap)
+        }
+        (Transfer::Write(data), Method::Mapped(_))
+            if plan.swap.is_none() && mapped::write(plan, store, data)? =>
+        {
+            Ok(())
+        }
+        // Where a mapping cannot be written: only what was asked for.
+        (Transfer::Write(data), Method::Direct | Method::Mapped(_)) => write(plan, store, data),
     }
 }
 
@@ -55,11 +76,11 @@ fn read(plan: &Plan, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {
             // longer than the batch; and no two runs of a layout share a byte
             // of the buffer (each element stands in it once), so the slices
             // are disjoint.
-            let piece =
+            let buffer =
                 unsafe { std::slice::from_raw_parts_mut(base.add(range.start), range.len()) };
             ReadRequest {
                 offset: plan.start + run.file_offset,
-                buffer: piece,
+                buffer,
             }
         }));
         store.read_batch(&mut batch)?;
@@ -72,28 +93,31 @@ fn write(plan: &Plan, store: &dyn Store, data: &[u8]) -> Result<()> {
     let mut batch = Vec::new();
     while runs.peek().is_some() {
         batch.clear();
-        batch.extend(runs.by_ref().take(BATCH).map(|run| WriteRequest {
-            offset: plan.start + run.file_offset,
-            data: &data[buffer_range(&run, data.len())],
-        }));
+        for run in runs.by_ref().take(BATCH) {
+            let (offset, data) = (
+                plan.start + run.file_offset,
+                &data[buffer_range(&run, data.len())],
+            );
+            match plan.swap {
+                None => batch.push(WriteRequest { offset, data }),
+                Some(width) => write_swapped(store, offset, data, width)?,
+            }
+        }
         store.write_batch(&batch)?;
     }
     Ok(())
 }
 
-fn write_swapped(plan: &Plan, store: &dyn Store, data: &[u8], width: usize) -> Result<()> {
+/// Writes `data` at `offset` with the bytes of each number reversed.
+fn write_swapped(store: &dyn Store, offset: u64, data: &[u8], width: usize) -> Result<()> {
     let mut staging = vec![0; STAGING.min(data.len())];
-    for run in plan.runs.clone() {
-        let mut offset = plan.start + run.file_offset;
-        // The staging buffer holds whole numbers: STAGING is a multiple of 8,
-        // and so is every width's multiple that the data are made of.
-        for piece in data[buffer_range(&run, data.len())].chunks(staging.len()) {
-            let staged = &mut staging[..piece.len()];
-            staged.copy_from_slice(piece);
-            swap_bytes(staged, width);
-            store.write_at(offset, staged)?;
-            offset += piece.len() as u64;
-        }
+    let mut offset = offset;
+    for piece in data.chunks(STAGING) {
+        let staged = &mut staging[..piece.len()];
+        staged.copy_from_slice(piece);
+        swap_bytes(staged, width);
+        store.write_at(offset, staged)?;
+        offset += piece.len() as u64;
     }
     Ok(())
 }

@@ -62,6 +62,9 @@ pub use plan::Plan;
 pub use reorder::reorder;
 pub use resident::PeakMemory;
 pub use run::{check_launch, default_ranks, run, under_launcher};
+pub use strategy::choose::Estimate;
+pub use strategy::profile::{Cost, StorageProfile};
+pub use strategy::{Direction, Strategy, Tuning};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use outcore::Strategy as MoveBy;
 use outcore::storage::{CountedStore, MemoryStore, Store};
 use outcore::{
-    Array, ArrayDescriptor, AxisSection, ByteOrder, Complex, Element, ElementType, Fill, Order,
-    Section, Stripes, dispatch, f16,
+    Array, ArrayDescriptor, AxisSection, ByteOrder, Complex, Direction, Element, ElementType, Fill,
+    Order, Section, Stripes, Tuning, dispatch, f16,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -118,57 +119,81 @@ fn cases() -> impl Strategy<Value = (ArrayDescriptor, Vec<Section>)> {
     })
 }
 
+/// Any way to move a section.
+fn tunings() -> impl Strategy<Value = Tuning> {
+    let buffer = prop_oneof![1u64..200, Just(4 << 20)];
+    let gap = proptest::option::of(prop_oneof![0u64..100, Just(u64::MAX)]);
+    (0..MoveBy::ALL.len(), buffer, gap).prop_map(|(at, buffer, gap)| Tuning {
+        strategy: MoveBy::ALL[at],
+        buffer,
+        gap,
+    })
+}
+
 /// Writes random bytes through the array and the oracle, and compares every
-/// section after every write.
-fn check_writes(array: &Array, writes: &[Section]) {
+/// section after every write; with every way to move sections in turn.
+fn check_writes(array: &Array, writes: &[Section], tunings: &[Tuning]) {
     let size = array.layout().element_size() as usize;
     let order = array.layout().slowest_first();
     let mut oracle = Oracle::new(array.shape(), size);
+    let mut ways = tunings.iter().cycle();
+    let mut tuned = || array.tuned(*ways.next().unwrap());
     for (round, section) in writes.iter().enumerate() {
         let mut bytes = vec![0; section.count() as usize * size];
         Fill::Random(round as u64)
             .generate(array, section, &mut bytes)
             .unwrap();
-        array.write_bytes(section, &bytes).unwrap();
+        tuned().write_bytes(section, &bytes).unwrap();
         oracle.write(section, order, &bytes);
         for section in writes.iter().chain([&array.whole()]) {
             let mut found = vec![0xaa; section.count() as usize * size];
+            let array = tuned();
             array.read_bytes(section, &mut found).unwrap();
             assert_eq!(found, oracle.read(section, order), "{section} of {array:?}");
         }
     }
 }
 
+fn ways() -> impl Strategy<Value = Vec<Tuning>> {
+    proptest::collection::vec(tunings(), 1..6)
+}
+
 proptest! {
     #[test]
-    fn sections_in_memory((descriptor, writes) in cases()) {
+    fn sections_in_memory((descriptor, writes) in cases(), ways in ways()) {
         let store = Arc::new(MemoryStore::new());
         store.set_len(descriptor.byte_len().unwrap()).unwrap();
-        check_writes(&Array::in_store("memory", &descriptor, store).unwrap(), &writes);
+        check_writes(&Array::in_store("memory", &descriptor, store).unwrap(), &writes, &ways);
     }
 
     #[test]
-    fn requests_are_those_of_the_plan((descriptor, writes) in cases()) {
+    fn requests_are_those_of_the_plan((descriptor, writes) in cases(), tuning in tunings()) {
         let store = Arc::new(CountedStore::new(MemoryStore::new()));
         store.set_len(descriptor.byte_len().unwrap()).unwrap();
         let array = Array::in_store("memory", &descriptor, store.clone()).unwrap();
+        // What cannot be mapped is sieved.
+        let strategy = if tuning.strategy == MoveBy::Mapped { MoveBy::Sieving } else { tuning.strategy };
+        let array = array.tuned(Tuning { strategy, ..tuning });
         for section in &writes {
-            let plan = array.plan(section).unwrap();
             let mut bytes = vec![0; (section.count() * array.layout().element_size()) as usize];
             store.reset();
             array.read_bytes(section, &mut bytes).unwrap();
+            let (plan, counts) = (array.plan(section, Direction::Read).unwrap(), store.counts());
+            prop_assert_eq!(plan.useful_bytes(), bytes.len() as u64);
+            prop_assert_eq!((counts.reads, counts.bytes_read), (plan.requests(), plan.moved_bytes()));
+            store.reset();
             array.write_bytes(section, &bytes).unwrap();
-            let counts = store.counts();
-            prop_assert_eq!(counts.reads, plan.requests());
-            prop_assert_eq!(counts.bytes_read, plan.bytes());
-            prop_assert_eq!(counts.writes, plan.requests());
-            prop_assert_eq!(counts.bytes_written, plan.bytes());
-            prop_assert_eq!(plan.bytes(), bytes.len() as u64);
+            let (plan, counts) = (array.plan(section, Direction::Write).unwrap(), store.counts());
+            prop_assert_eq!((counts.writes, counts.bytes_written), (plan.requests(), plan.moved_bytes()));
+            // Only what has gaps is read before it is written.
+            let gaps = plan.moved_bytes() - plan.useful_bytes();
+            prop_assert_eq!(counts.reads > 0, gaps > 0);
+            prop_assert!(counts.bytes_read <= counts.bytes_written);
         }
     }
 
     #[test]
-    fn sections_in_native_files((descriptor, writes) in cases(), unit in 1u64..40, disks in 0usize..4) {
+    fn sections_in_native_files((descriptor, writes) in cases(), unit in 1u64..40, disks in 0usize..4, ways in ways()) {
         let directory = TempDir::new().unwrap();
         let name = directory.path().join("array.oc");
         let mut descriptor = descriptor.attribute("units", "kelvin");
@@ -182,7 +207,7 @@ proptest! {
         }
         let array = Array::create(name.to_str().unwrap(), &descriptor).unwrap();
         prop_assert_eq!(array.descriptor(), &descriptor);
-        check_writes(&array, &writes);
+        check_writes(&array, &writes, &ways);
         let mut written = vec![0; array.whole().count() as usize * array.layout().element_size() as usize];
         array.read_bytes(&array.whole(), &mut written).unwrap();
         // Reopened, it is the same.
@@ -194,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn sections_in_npy_and_raw_files((mut descriptor, writes) in cases(), offset in 0u64..100) {
+    fn sections_in_npy_and_raw_files((mut descriptor, writes) in cases(), offset in 0u64..100, ways in ways()) {
         descriptor.arrangement.tile = None;
         let directory = TempDir::new().unwrap();
         let raw = directory.path().join("data.bin");
@@ -203,13 +228,13 @@ proptest! {
             raw.display(), outcore::shape_text(&descriptor.shape), descriptor.element_type,
             descriptor.arrangement, descriptor.byte_order
         );
-        check_writes(&Array::create(&raw, &descriptor).unwrap(), &writes);
+        check_writes(&Array::create(&raw, &descriptor).unwrap(), &writes, &ways);
         prop_assert_eq!(Array::open(&raw).unwrap().shape().to_vec(), descriptor.shape.clone());
         let npy = directory.path().join("data.npy");
         let npy = npy.to_str().unwrap();
         match Array::create(npy, &descriptor) {
             Ok(array) => {
-                check_writes(&array, &writes);
+                check_writes(&array, &writes, &ways);
                 prop_assert_eq!(Array::open(npy).unwrap().shape().to_vec(), descriptor.shape.clone());
             }
             Err(error) => prop_assert!(error.to_string().contains("row or column"), "{}", error),
@@ -275,8 +300,13 @@ fn a_terabyte_is_made_at_once_and_written_beyond_every_32_bit_limit() {
         array.read::<f32>(&around).unwrap(),
         [0., 0., 2., 3., 5., 6.]
     );
+    let array = array.tuned(Tuning {
+        strategy: MoveBy::Direct,
+        ..Tuning::default()
+    });
     let middle = array.section("600, 65530:65540").unwrap();
-    assert!(array.plan(&middle).unwrap().offsets().next().unwrap() > 1 << 30);
+    let plan = array.plan(&middle, Direction::Read).unwrap();
+    assert!(plan.accesses().next().unwrap().0 > 1 << 30);
     assert_eq!(array.read::<f32>(&middle).unwrap(), [0.0; 10]);
 }
 
@@ -316,8 +346,12 @@ fn plans_print_themselves() {
     let descriptor = ArrayDescriptor::new(&[100, 100], ElementType::F32);
     let store = Arc::new(MemoryStore::new());
     let array = Array::in_store("memory", &descriptor, store).unwrap();
+    let array = array.tuned(Tuning {
+        strategy: MoveBy::Direct,
+        ..Tuning::default()
+    });
     let text = array
-        .plan(&array.section("::5, 10:20").unwrap())
+        .plan(&array.section("::5, 10:20").unwrap(), Direction::Read)
         .unwrap()
         .to_string();
     for part in [

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use outcore::storage::{Fault, FaultyStore, MemoryStore, Operation, Store};
-use outcore::{Array, ArrayDescriptor, Comm, ElementType, Error, Fill, Pattern, Result};
+use outcore::{
+    Array, ArrayDescriptor, Comm, ElementType, Error, Fill, Pattern, Result, Strategy, Tuning,
+};
 use tempfile::TempDir;
 
 const RANKS: [usize; 5] = [1, 2, 3, 5, 16];
@@ -79,6 +81,10 @@ fn an_io_error_on_one_rank_reaches_all() {
         store.set_len(4000)?;
         let descriptor = ArrayDescriptor::new(&[10, 100], ElementType::F32);
         let array = Array::in_store("shared", &descriptor, store.clone())?;
+        let array = array.tuned(Tuning {
+            strategy: Strategy::Direct,
+            ..Tuning::default()
+        });
         if comm.rank() == 3 {
             store.fail_once(Operation::Read, 4, Fault::Device);
         }

@@ -1,3 +1,124 @@
 //! How one section moves between file and buffer.
+//!
+//! A [`Strategy`] is what the caller wants; a [`Method`] is what a plan does.
+//! Every method moves exactly the same bytes of the array into the same places
+//! of the buffer; they differ in what else they read and in how many requests.
 
-pub(crate) mod direct;
+mod calibrate;
+pub(crate) mod choose;
+pub(crate) mod profile;
+pub(crate) mod sieving;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// How a section is to be moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Strategy {
+    /// What the cost model expects to be fastest.
+    #[default]
+    Auto,
+    /// One access for each run: nothing but what was asked for is moved
+    /// (Thakur 1995, section 5.5.1). The best there is when runs are long.
+    Direct,
+    /// Runs whose gaps cost less than a request are read together and the
+    /// wanted elements copied out; for writing, a stretch with gaps is read,
+    /// changed and written back under a lock (data sieving, same section).
+    Sieving,
+    /// Copies straight from and to the page cache, through a mapping that the
+    /// open array keeps: no system call for each run. The best there is for
+    /// short runs of a file that is in memory.
+    Mapped,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Direct, Self::Sieving, Self::Mapped];
+
+    /// The name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Direct => "direct",
+            Self::Sieving => "sieving",
+            Self::Mapped => "mapped",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::ALL
+            .into_iter()
+            .find(|strategy| strategy.name() == text)
+            .ok_or_else(|| {
+                let known: Vec<&str> = Self::ALL.iter().map(|s| s.name()).collect();
+                Error::Invalid(format!(
+                    "there is no strategy '{text}'; the strategies are {}",
+                    known.join(", ")
+                ))
+            })
+    }
+}
+
+/// Which way a section moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the file into a buffer.
+    Read,
+    /// From a buffer into the file.
+    Write,
+}
+
+/// How the caller wants sections to be moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// The most memory that one call may use besides the caller's buffer.
+    pub buffer: u64,
+    /// The largest gap that sieving moves along; the cost model's if `None`.
+    pub gap: Option<u64>,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::Auto,
+            buffer: 4 << 20,
+            gap: None,
+        }
+    }
+}
+
+/// What a plan does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// Each run is one access.
+    Direct,
+    /// See [`sieving`].
+    Sieving(sieving::Sieve),
+    /// Through a mapping; where there is none, sieving for reads and direct
+    /// for writes.
+    Mapped(sieving::Sieve),
+}
+
+impl Method {
+    pub(crate) fn strategy(self) -> Strategy {
+        match self {
+            Self::Direct => Strategy::Direct,
+            Self::Sieving(_) => Strategy::Sieving,
+            Self::Mapped(_) => Strategy::Mapped,
+        }
+    }
+}

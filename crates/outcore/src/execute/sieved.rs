@@ -1,0 +1,207 @@
+//! Carrying out a plan that sieves: batches of accesses through one buffer.
+//!
+//! The path of the data: as many accesses as the buffer holds are read at
+//! once, then the wanted runs are copied out. An access that is one run goes
+//! straight between the store and the caller's buffer. For writing, those
+//! accesses that have gaps are locked and read first, the runs copied in, and
+//! all written at once; an access that the section covers completely is
+//! neither locked nor read.
+
+use outcore_geometry::Pass;
+use outcore_storage::{ReadRequest, Store, WriteRequest};
+
+use super::copy::{gather, scatter};
+use crate::element::swap_bytes;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::strategy::sieving::{Access, Accesses, Sieve};
+
+/// Accesses handed to the store at a time.
+const BATCH: usize = 256;
+
+/// Some accesses of a plan, with the copies they need and where each of them
+/// stands in the buffer for accesses.
+#[derive(Default)]
+struct Batch {
+    accesses: Vec<Access>,
+    copies: Vec<Pass>,
+    /// The access for which there was no room; its copies come last.
+    held: Option<Access>,
+}
+
+impl Batch {
+    /// Takes the next accesses; false if there are none.
+    fn fill(&mut self, from: &mut Accesses, room: u64) -> bool {
+        // 1. What was held back comes first, and its copies with it.
+        let used = self
+            .held
+            .as_ref()
+            .map_or(self.copies.len(), |access| access.copies.start);
+        self.copies.drain(..used);
+        self.accesses.clear();
+        let mut left = room;
+        if let Some(mut access) = self.held.take() {
+            access.copies = 0..self.copies.len();
+            left = left.saturating_sub(self.staged(&access));
+            self.accesses.push(access);
+        }
+        // 2. Then as many as there is room for.
+        while self.accesses.len() < BATCH
+            && let Some(access) = from.next(&mut self.copies)
+        {
+            let staged = self.staged(&access);
+            if staged > left && !self.accesses.is_empty() {
+                self.held = Some(access);
+                break;
+            }
+            left = left.saturating_sub(staged);
+            self.accesses.push(access);
+        }
+        !self.accesses.is_empty()
+    }
+
+    /// The bytes that an access takes of the buffer.
+    fn staged(&self, access: &Access) -> u64 {
+        if access.single(&self.copies).is_some() {
+            0
+        } else {
+            access.len
+        }
+    }
+}
+
+/// Reads the section into `buffer`.
+pub(super) fn read(plan: &Plan, sieve: Sieve, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {
+    let mut accesses = Accesses::new(&plan.runs, sieve);
+    let mut batch = Batch::default();
+    let mut staging = vec![0; plan.staging(sieve)];
+    while batch.fill(&mut accesses, sieve.buffer) {
+        // 1. Read: single runs into their place, the others into the staging.
+        let mut requests = Vec::with_capacity(batch.accesses.len());
+        let mut free = &mut staging[..];
+        let base = buffer.as_mut_ptr();
+        for access in &batch.accesses {
+            let piece = match access.single(&batch.copies) {
+                Some(pass) => {
+                    let range = super::buffer_range(&pass.first, buffer.len());
+                    // SAFETY: the range lies inside the buffer, which is not
+                    // touched otherwise until the requests are done, and runs
+                    // are disjoint there.
+                    unsafe { std::slice::from_raw_parts_mut(base.add(range.start), range.len()) }
+                }
+                None => {
+                    let (piece, rest) = free.split_at_mut(access.len as usize);
+                    free = rest;
+                    piece
+                }
+            };
+            requests.push(ReadRequest {
+                offset: plan.start + access.offset,
+                buffer: piece,
+            });
+        }
+        store.read_batch(&mut requests)?;
+        drop(requests);
+        // 2. Copy out.
+        let mut image = &staging[..];
+        for access in &batch.accesses {
+            if access.single(&batch.copies).is_some() {
+                continue;
+            }
+            let (piece, rest) = image.split_at(access.len as usize);
+            image = rest;
+            for pass in &batch.copies[access.copies.clone()] {
+                gather(pass, piece, access.offset, buffer);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes the section from `data`, with the bytes of each number of `swap`
+/// bytes reversed.
+pub(super) fn write(
+    plan: &Plan,
+    sieve: Sieve,
+    store: &dyn Store,
+    data: &[u8],
+    swap: Option<usize>,
+) -> Result<()> {
+    let mut accesses = Accesses::new(&plan.runs, sieve);
+    let mut batch = Batch::default();
+    let mut staging = vec![0; plan.staging(sieve)];
+    while batch.fill(&mut accesses, sieve.buffer) {
+        let staged = |access: &&Access| access.single(&batch.copies).is_none();
+        // 1. Lock what has gaps, from the first to the last, and read it.
+        let gaps = |access: &&Access| access.useful < access.len;
+        let mut partial = batch.accesses.iter().filter(gaps);
+        let lock = match (partial.next(), partial.next_back()) {
+            (Some(first), last) => {
+                let last = last.unwrap_or(first);
+                let len = last.offset + last.len - first.offset;
+                store.lock(plan.start + first.offset, len)?
+            }
+            (None, _) => None,
+        };
+        let mut requests = Vec::new();
+        let mut free = &mut staging[..];
+        for access in batch.accesses.iter().filter(staged) {
+            let (piece, rest) = free.split_at_mut(access.len as usize);
+            free = rest;
+            if gaps(&access) {
+                requests.push(ReadRequest {
+                    offset: plan.start + access.offset,
+                    buffer: piece,
+                });
+            }
+        }
+        store.read_batch(&mut requests)?;
+        drop(requests);
+        // 2. Copy in.
+        let mut image = &mut staging[..];
+        for access in batch.accesses.iter().filter(staged) {
+            let (piece, rest) = image.split_at_mut(access.len as usize);
+            image = rest;
+            for pass in &batch.copies[access.copies.clone()] {
+                scatter(pass, data, piece, access.offset);
+                if let Some(width) = swap {
+                    swap_runs(pass, piece, access.offset, width);
+                }
+            }
+        }
+        // 3. Write, single runs from where they are.
+        let mut requests = Vec::with_capacity(batch.accesses.len());
+        let mut image = &staging[..];
+        for access in &batch.accesses {
+            let offset = plan.start + access.offset;
+            match access.single(&batch.copies) {
+                Some(pass) => {
+                    let data = &data[super::buffer_range(&pass.first, data.len())];
+                    match swap {
+                        None => requests.push(WriteRequest { offset, data }),
+                        Some(width) => super::write_swapped(store, offset, data, width)?,
+                    }
+                }
+                None => {
+                    let (piece, rest) = image.split_at(access.len as usize);
+                    image = rest;
+                    requests.push(WriteRequest {
+                        offset,
+                        data: piece,
+                    });
+                }
+            }
+        }
+        store.write_batch(&requests)?;
+        drop(lock);
+    }
+    Ok(())
+}
+
+/// Reverses the bytes of the numbers of a pass.
+fn swap_runs(pass: &Pass, image: &mut [u8], image_offset: u64, width: usize) {
+    for run in (0..pass.count).map(|at| pass.run(at)) {
+        let from = (run.file_offset - image_offset) as usize;
+        swap_bytes(&mut image[from..from + run.len as usize], width);
+    }
+}

@@ -1,0 +1,276 @@
+//! Measuring a [`StorageProfile`], and keeping it for the next time.
+//!
+//! A few seconds on a scratch file of 64 MiB in the directory that is asked
+//! about. Profiles are kept in one file in the user's cache directory, by the
+//! device number of the file system.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use outcore_storage::{FileStore, ReadRequest, Store, WriteRequest};
+
+use super::profile::{Cost, StorageProfile};
+use crate::error::{Error, Result};
+use crate::format::native::new_id;
+
+const SIZE: u64 = 64 << 20;
+const SMALL: usize = 64;
+const PAGE: usize = 4096;
+const BLOCK: usize = 1 << 20;
+
+impl StorageProfile {
+    /// Measures the file system of `directory`.
+    pub fn measure(directory: &Path) -> Result<Self> {
+        let path = directory.join(format!(".{}-calibration", new_id()));
+        let outcome = measure_file(&path);
+        let _ = std::fs::remove_file(&path);
+        outcome
+    }
+
+    /// Keeps the profile for the file system of `directory`.
+    pub fn keep(&self, directory: &Path) -> Result<PathBuf> {
+        let path = kept_in().ok_or_else(|| {
+            Error::Invalid(
+                "there is no cache directory: neither XDG_CACHE_HOME nor HOME is set".into(),
+            )
+        })?;
+        let mut all = read_kept(&path);
+        all.insert(file_system(directory)?, *self);
+        let parent = path.parent().unwrap_or(Path::new("."));
+        let temporary = parent.join(format!(".{}-profiles", new_id()));
+        let text = serde_json::to_string_pretty(&all).expect("numbers can be written");
+        std::fs::create_dir_all(parent)
+            .and_then(|()| std::fs::write(&temporary, text))
+            .and_then(|()| std::fs::rename(&temporary, &path))
+            .map_err(|source| Error::file("write", &path, source))?;
+        Ok(path)
+    }
+
+    /// The profile that was kept for the file system of `path`, if any.
+    pub fn kept(path: &Path) -> Option<Self> {
+        let all = read_kept(&kept_in()?);
+        all.get(&file_system(path).ok()?).copied()
+    }
+}
+
+fn kept_in() -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty());
+    let cache = cache.map(PathBuf::from).or_else(|| {
+        let home = std::env::var_os("HOME").filter(|path| !path.is_empty())?;
+        Some(Path::new(&home).join(".cache"))
+    });
+    Some(cache?.join("outcore/profiles.json"))
+}
+
+/// What cannot be read is as good as not there: it is measured anew.
+fn read_kept(path: &Path) -> BTreeMap<String, StorageProfile> {
+    let text = std::fs::read(path).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+fn file_system(path: &Path) -> Result<String> {
+    let metadata = std::fs::metadata(path).map_err(|source| Error::file("open", path, source))?;
+    Ok(format!("device {:#x}", metadata.dev()))
+}
+
+fn measure_file(path: &Path) -> Result<StorageProfile> {
+    let store = FileStore::create(path)?;
+    let data = vec![7u8; BLOCK];
+    for offset in (0..SIZE).step_by(BLOCK) {
+        store.write_at(offset, &data)?;
+    }
+    store.sync()?;
+    let mut profile = StorageProfile::default();
+    // Small requests tell what one costs, large ones what a byte costs.
+    let mut block = vec![0u8; BLOCK];
+    profile.cached_read = cost(
+        batches(&store, SMALL, 8)?,
+        (
+            fastest(5, || Ok(store.read_at(8 << 20, &mut block)?))?,
+            BLOCK,
+        ),
+    );
+    profile.write = cost(
+        (
+            fastest(5, || {
+                let requests: Vec<WriteRequest<'_>> = places(256)
+                    .map(|offset| WriteRequest {
+                        offset,
+                        data: &data[..SMALL],
+                    })
+                    .collect();
+                Ok(store.write_batch(&requests)?)
+            })? / 256.0,
+            SMALL,
+        ),
+        (fastest(5, || Ok(store.write_at(8 << 20, &data)?))?, BLOCK),
+    );
+    store.sync()?;
+    // Cold reads, where the system lets go of what it has.
+    if forget(path) {
+        let alone = cold(path, || {
+            places(64).try_for_each(|offset| Ok(store.read_at(offset, &mut block[..PAGE])?))
+        })? / 64.0;
+        let together = cold(path, || batches(&store, PAGE, 1).map(drop))? / 256.0;
+        let whole = cold(path, || {
+            (0..SIZE)
+                .step_by(BLOCK)
+                .try_for_each(|offset| Ok(store.read_at(offset, &mut block)?))
+        })?;
+        let byte = whole / SIZE as f64;
+        let each = (alone - PAGE as f64 * byte).max(profile.cached_read.each);
+        profile.cold_read = Cost { each, byte };
+        profile.parallel = (alone / together).clamp(1.0, 256.0);
+    }
+    measure_copies(&store, &mut profile)?;
+    Ok(profile)
+}
+
+/// Places all over the file.
+fn places(count: u64) -> impl Iterator<Item = u64> {
+    (0..count).map(move |at| (at * 0x9e37_79b9 % (SIZE / PAGE as u64 - 1)) * PAGE as u64)
+}
+
+/// The seconds and the length of one read in a batch of 256.
+fn batches(store: &FileStore, len: usize, repeats: usize) -> Result<(f64, usize)> {
+    let mut memory = vec![0u8; 256 * len];
+    let seconds = fastest(repeats, || {
+        let pieces = memory.chunks_mut(len).zip(places(256));
+        let mut requests: Vec<ReadRequest<'_>> = pieces
+            .map(|(buffer, offset)| ReadRequest { offset, buffer })
+            .collect();
+        Ok(store.read_batch(&mut requests)?)
+    })?;
+    Ok((seconds / 256.0, len))
+}
+
+/// The line through two measurements of (seconds, bytes).
+fn cost((small, few): (f64, usize), (large, many): (f64, usize)) -> Cost {
+    let byte = ((large - small) / (many - few) as f64).max(1e-12);
+    Cost {
+        each: (small - byte * few as f64).max(1e-9),
+        byte,
+    }
+}
+
+fn fastest(repeats: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..repeats {
+        let start = Instant::now();
+        work()?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}
+
+/// The seconds of `work` on a file that is not in the page cache.
+fn cold(path: &Path, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    for _ in 0..3 {
+        forget(path);
+        best = best.min(fastest(1, &mut work)?);
+    }
+    Ok(best)
+}
+
+/// Asks the system to drop the file from the page cache; whether it did.
+#[cfg(target_os = "linux")]
+fn forget(path: &Path) -> bool {
+    use std::os::fd::AsRawFd;
+    let Ok(file) = std::fs::File::open(path) else {
+        return false;
+    };
+    // SAFETY: the descriptor is open.
+    let code = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    let store = FileStore::open(path, outcore_storage::Access::ReadOnly);
+    let left = store.ok().and_then(|store| store.cached(0, SIZE));
+    code == 0 && left.is_some_and(|share| share < 0.1)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn forget(_: &Path) -> bool {
+    false
+}
+
+/// Strided copies of 4-byte elements out of a buffer and out of a mapping.
+fn measure_copies(store: &FileStore, profile: &mut StorageProfile) -> Result<()> {
+    use crate::execute::copy::{gather, gather_from};
+    use outcore_geometry::{Pass, Run};
+    let elements = SIZE / 64;
+    let first = |len| Run {
+        file_offset: 0,
+        buffer_offset: 0,
+        len,
+    };
+    let sparse = Pass {
+        first: first(4),
+        count: elements,
+        file_step: 64,
+        buffer_step: 4,
+    };
+    let dense = Pass {
+        first: first(BLOCK as u64),
+        count: 16,
+        file_step: 4 << 20,
+        buffer_step: BLOCK as u64,
+    };
+    let mut out = vec![0u8; 16 * BLOCK];
+    let image = vec![1u8; 4 << 20];
+    let near = Pass {
+        count: image.len() as u64 / 64,
+        ..sparse
+    };
+    let far = Pass {
+        count: 4,
+        file_step: BLOCK as u64,
+        ..dense
+    };
+    let mut timed = |work: &mut dyn FnMut(&mut [u8])| -> Result<f64> {
+        fastest(5, || {
+            work(black_box(&mut out));
+            Ok(())
+        })
+    };
+    let each = timed(&mut |out| gather(&near, &image, 0, out))? / near.count as f64;
+    let bulk = timed(&mut |out| gather(&far, &image, 0, out))?;
+    profile.copy = cost((each, 4), (bulk / 4.0, BLOCK));
+    if let Some(mapping) = store.map()? {
+        let len = SIZE as usize;
+        let start = mapping.readable(0, len)?;
+        // SAFETY: the mapping is held and has `len` bytes.
+        let each = timed(&mut |out| unsafe { gather_from(&sparse, (start, len), 0, out) })?;
+        // SAFETY: as above.
+        let bulk = timed(&mut |out| unsafe { gather_from(&dense, (start, len), 0, out) })?;
+        profile.mapped = cost((each / elements as f64, 4), (bulk / 16.0, BLOCK));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measured_profile_is_plausible() {
+        let directory = tempfile::tempdir().unwrap();
+        let profile = StorageProfile::measure(directory.path()).unwrap();
+        for cost in [
+            profile.cached_read,
+            profile.cold_read,
+            profile.write,
+            profile.copy,
+            profile.mapped,
+        ] {
+            assert!(
+                cost.each > 0.0 && cost.byte > 0.0 && cost.each < 1.0,
+                "{profile:?}"
+            );
+        }
+        assert!(profile.parallel >= 1.0);
+        assert!(profile.copy.each < profile.cached_read.each, "{profile:?}");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}
