@@ -2,14 +2,17 @@
 
 mod bench;
 mod bytes;
+mod calibrate;
 mod copy;
 mod create;
 mod demo;
+mod explain;
 mod info;
 mod progress;
 mod ranks;
 mod read;
 mod text;
+mod tuning;
 mod write;
 
 use std::io::Write;
@@ -54,6 +57,8 @@ enum Command {
     Info(info::Info),
     Read(read::Read),
     Write(write::Write),
+    Explain(explain::Explain),
+    Calibrate(calibrate::Calibrate),
     Demo(demo::Demo),
     Bench(bench::Bench),
 }
@@ -67,7 +72,12 @@ impl Command {
         match self {
             Self::Create(command) => command.check(),
             Self::Read(command) => command.check(),
-            Self::Info(_) | Self::Write(_) | Self::Demo(_) | Self::Bench(_) => Ok(()),
+            Self::Explain(command) => command.check(),
+            Self::Info(_)
+            | Self::Write(_)
+            | Self::Calibrate(_)
+            | Self::Demo(_)
+            | Self::Bench(_) => Ok(()),
         }
     }
 }
@@ -98,6 +108,8 @@ fn main() -> ExitCode {
             Command::Info(command) => command.run(),
             Command::Read(command) => command.run(),
             Command::Write(command) => command.run(),
+            Command::Explain(command) => command.run(),
+            Command::Calibrate(command) => command.run(),
             Command::Demo(command) => command.run(),
             Command::Bench(command) => command.run(),
         });

@@ -12,6 +12,7 @@ use crate::copy::{Side, copy};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause};
 use crate::text;
+use crate::tuning::TuningOptions;
 
 /// Read a section of an array into a file, or print it
 ///
@@ -56,6 +57,8 @@ pub(crate) struct Read {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    tuning: TuningOptions,
+    #[command(flatten)]
     ranks: Ranks,
 }
 
@@ -73,7 +76,7 @@ impl Read {
 
     pub(crate) fn run(&self) -> Result<()> {
         self.ranks.run(|comm| {
-            let array = Array::open_all(comm, &self.array)?;
+            let array = Array::open_all(comm, &self.array)?.tuned(self.tuning.tuning());
             let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
             let section = comm.agree(
                 self.section

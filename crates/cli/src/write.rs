@@ -10,6 +10,7 @@ use crate::copy::{Side, copy};
 use crate::create::fill_section;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
+use crate::tuning::TuningOptions;
 
 /// Write into a section of an array, from a file or with made-up values
 ///
@@ -41,6 +42,8 @@ pub(crate) struct Write {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
+    tuning: TuningOptions,
+    #[command(flatten)]
     ranks: Ranks,
 }
 
@@ -58,7 +61,9 @@ struct Values {
 impl Write {
     pub(crate) fn run(&self) -> Result<()> {
         self.ranks.run(|comm| {
-            let array = comm.agree(Array::open_writable(&self.array))?;
+            let array = comm
+                .agree(Array::open_writable(&self.array))?
+                .tuned(self.tuning.tuning());
             let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
             let section = comm.agree(
                 self.section
