@@ -13,8 +13,8 @@
 //! - a device that fails to deliver a page that is not in the page cache.
 //!
 //! Measured (two busy cores, ext4 on a virtual disk, `[::16, ::16]` of 1024 by
-//! 8192 and of 8192 by 1024 numbers of 8 bytes, a file of 64 MiB; medians of 15
-//! reads and of 5 writes):
+//! 8192 and of 8192 by 1024 numbers of 8 bytes, a file of 64 MiB; medians of
+//! five, and for reads of three such runs):
 //!
 //! | milliseconds                                  | 1024 x 8192 | 8192 x 1024 |
 //! |-----------------------------------------------|------------:|------------:|
