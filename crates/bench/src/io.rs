@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use outcore::{Comm, Result};
+use outcore::{Comm, Error, Result};
 
 use crate::line::Line;
 use crate::{exchange, files, geometry, peers};
@@ -31,7 +31,7 @@ pub fn io(options: &IoOptions) -> Result<Vec<Line>> {
         })?;
         return Ok(lines.into_iter().flatten().collect());
     }
-    prime_memory(options.size);
+    prime_memory(options.size)?;
     let mut lines = Vec::new();
     for ranks in [1, 2] {
         lines.extend(files::contiguous(options, ranks)?);
@@ -50,7 +50,15 @@ pub fn io(options: &IoOptions) -> Result<Vec<Line>> {
 
 /// Virtual machines hand free memory back to their host, and getting it again
 /// is slow: touches as much as the bench will need, and frees it.
-fn prime_memory(bytes: u64) {
-    let block = vec![1u8; (3 * bytes) as usize];
+fn prime_memory(bytes: u64) -> Result<()> {
+    let mut block: Vec<u8> = Vec::new();
+    let needed = usize::try_from(bytes.saturating_mul(3)).unwrap_or(usize::MAX);
+    block.try_reserve_exact(needed).map_err(|_| {
+        Error::Invalid(format!(
+            "an array of {bytes} bytes is too large to be held in memory"
+        ))
+    })?;
+    block.resize(needed, 1);
     std::hint::black_box(&block);
+    Ok(())
 }

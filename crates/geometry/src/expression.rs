@@ -10,6 +10,10 @@ use crate::error::{Error, Result};
 /// reading it recurses.
 const DEEPEST: usize = 64;
 
+/// How many operators one expression may have: its value is computed by
+/// recursion, too.
+const LONGEST: usize = 256;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expression {
     Number(i64),
@@ -64,6 +68,7 @@ pub(crate) struct Reader<'a> {
     characters: Vec<char>,
     position: usize,
     depth: usize,
+    operators: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -74,6 +79,7 @@ impl<'a> Reader<'a> {
             characters: text.chars().collect(),
             position: 0,
             depth: 0,
+            operators: 0,
         }
     }
 
@@ -116,20 +122,37 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A sum of products.
+    /// An expression of its own.
     pub(crate) fn expression(&mut self) -> Result<Expression> {
+        self.operators = 0;
+        self.sum()
+    }
+
+    fn sum(&mut self) -> Result<Expression> {
         let mut left = self.product()?;
         while let Some(operator @ ('+' | '-')) = self.peek() {
-            self.position += 1;
+            self.operator()?;
             left = Expression::Binary(operator, left.into(), self.product()?.into());
         }
         Ok(left)
     }
 
+    /// Takes an operator.
+    fn operator(&mut self) -> Result<()> {
+        self.position += 1;
+        self.operators += 1;
+        if self.operators > LONGEST {
+            return Err(self.error(format!(
+                "an expression may have {LONGEST} operators at most"
+            )));
+        }
+        Ok(())
+    }
+
     fn product(&mut self) -> Result<Expression> {
         let mut left = self.factor()?;
         while let Some(operator @ ('*' | '/' | '%')) = self.peek() {
-            self.position += 1;
+            self.operator()?;
             left = Expression::Binary(operator, left.into(), self.factor()?.into());
         }
         Ok(left)
@@ -147,7 +170,7 @@ impl<'a> Reader<'a> {
             }
             Some('(') => {
                 self.position += 1;
-                let inner = self.expression()?;
+                let inner = self.sum()?;
                 self.need(')')?;
                 inner
             }
@@ -229,5 +252,7 @@ mod tests {
         }
         assert!(value(&"(".repeat(10_000), 0, 1).is_err());
         assert!(value(&"-".repeat(10_000), 0, 1).is_err());
+        assert!(value(&vec!["1"; 100_000].join("+"), 0, 1).is_err());
+        assert_eq!(value(&vec!["1"; 257].join("+"), 0, 1).unwrap(), 257);
     }
 }

@@ -327,13 +327,18 @@ impl Place<'_> {
         Ok(place as u64)
     }
 
+    /// The error of reaching a 0-based index, counted as the text does.
     fn out_of_range(&self, axis: usize, index: i128) -> Error {
+        let base = match self.pattern.style {
+            Style::Fortran => 1,
+            Style::Numpy => 0,
+        };
         Error::OutOfRange {
             section: self.pattern.text.clone(),
             axis,
-            index,
+            index: index + i128::from(base),
             shape: shape_text(self.shape),
-            last: self.shape[axis].checked_sub(1),
+            last: self.shape[axis].checked_sub(1).map(|last| last + base),
         }
     }
 }

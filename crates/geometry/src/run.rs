@@ -206,7 +206,7 @@ impl Runs {
             let (raw, touching, last) = self.nest.totals();
             return (raw - touching, raw * last.map_or(0, |run| run.len));
         };
-        let mut tiles = tiles.from_start();
+        let mut tiles = tiles.restarted();
         let (mut runs, mut bytes) = (0, 0);
         let mut previous: Option<Run> = None;
         let mut tile = Nest::default();
@@ -230,7 +230,7 @@ impl Runs {
         let mut runs = self.clone();
         runs.pending = None;
         if let Some(tiles) = &self.tiles {
-            let tiles = tiles.from_start();
+            let tiles = tiles.restarted();
             tiles.fill(&mut runs.nest);
             runs.tiles = Some(tiles);
         }
@@ -247,7 +247,7 @@ impl Runs {
         let Some(tiles) = &self.tiles else {
             return self.nest.footprint(gap);
         };
-        let mut tiles = tiles.from_start();
+        let mut tiles = tiles.restarted();
         let mut all: Option<Footprint> = None;
         let mut tile = Nest::default();
         while !tiles.done {

@@ -74,7 +74,7 @@ impl Tiles {
     }
 
     /// The same tiles, from the first.
-    pub(crate) fn from_start(&self) -> Self {
+    pub(crate) fn restarted(&self) -> Self {
         let mut tiles = self.clone();
         for axis in &mut tiles.axes {
             axis.enter(0);

@@ -189,9 +189,7 @@ impl Array {
         }
         let longer =
             |shape: &[u64]| -> Vec<u64> { shape.iter().copied().filter(|n| *n != 1).collect() };
-        let order = &self.descriptor.arrangement.order;
-        let plain = self.layout.tile().is_none() && !matches!(order, Order::Axes(_));
-        if longer(shape) != longer(self.shape()) || !plain {
+        if longer(shape) != longer(self.shape()) || self.layout.tile().is_some() {
             return Err(Error::format(
                 &self.name,
                 format!(
@@ -203,6 +201,18 @@ impl Array {
         }
         let mut same = self.clone();
         same.descriptor.shape = shape.to_vec();
+        if matches!(same.descriptor.arrangement.order, Order::Axes(_)) {
+            // The k-th long axis stays the k-th; axes of one index may stand anywhere.
+            let long = |shape: &[u64]| -> Vec<usize> {
+                (0..shape.len()).filter(|axis| shape[*axis] != 1).collect()
+            };
+            let (old, new) = (long(self.shape()), long(shape));
+            let moved = self.layout.slowest_first().iter();
+            let moved = moved.filter_map(|axis| Some(new[old.binary_search(axis).ok()?]));
+            let short = (0..shape.len()).filter(|axis| shape[*axis] == 1);
+            let order: Vec<usize> = moved.chain(short).collect();
+            same.descriptor.arrangement.order = Order::from_slowest_first(&order);
+        }
         same.layout = same.descriptor.check(&self.name)?;
         Ok(same)
     }

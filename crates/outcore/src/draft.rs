@@ -54,12 +54,9 @@ impl Draft {
     pub(crate) fn begin(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Self> {
         let place = Location::of_new(name)?;
         let path = place.path();
-        if !replace && path.symlink_metadata().is_ok() {
-            return Err(Error::format(
-                name,
-                "something of this name exists already; remove it, or ask for it to be replaced \
-                 (--force)",
-            ));
+        check_free(name, &place, replace)?;
+        if let Err(source) = std::fs::metadata(parent(path)) {
+            return Err(Error::file("create", path, source));
         }
         let mut temporary = Temporary {
             path: beside(path)?,
@@ -67,13 +64,13 @@ impl Draft {
         };
         let location = place.at(temporary.path.clone());
         match &location {
-            Location::Native(path) => native::create(path, descriptor, &mut temporary.outside)?,
-            Location::Npy(path) => npy::create(path, descriptor)?,
+            Location::Native(path) => {
+                native::create(name, path, descriptor, &mut temporary.outside)?
+            }
+            Location::Npy(path) => npy::create(name, path, descriptor)?,
             Location::Raw(raw) => {
                 let layout = raw.descriptor.check(name)?;
-                let end = raw.offset.checked_add(layout.byte_len());
-                let end =
-                    end.ok_or_else(|| Error::format(name, "the file would exceed 2^64 bytes"))?;
+                let end = file_end(name, raw.offset, layout.byte_len())?;
                 FileStore::create(&raw.path)?.set_len(end)?;
             }
         }
@@ -120,6 +117,40 @@ impl Deref for Draft {
     fn deref(&self) -> &Array {
         &self.array
     }
+}
+
+/// Fails if something has the name that must not be replaced: anything at all
+/// without `replace`; with it, what is not an array or file of the same kind.
+fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
+    let Ok(found) = place.path().symlink_metadata() else {
+        return Ok(());
+    };
+    if !replace {
+        return Err(Error::format(
+            name,
+            "something of this name exists already; remove it, or ask for it to be replaced \
+             (--force)",
+        ));
+    }
+    let same_kind = match place {
+        Location::Native(path) => found.is_dir() && native::is_array(path),
+        Location::Npy(_) | Location::Raw(_) => found.is_file(),
+    };
+    if same_kind {
+        return Ok(());
+    }
+    Err(Error::format(
+        name,
+        "what has this name now is neither a plain file nor an outcore array, so it is not replaced",
+    ))
+}
+
+/// Where the data end; fails beyond what a file can hold.
+pub(crate) fn file_end(array: &str, start: u64, len: u64) -> Result<u64> {
+    let end = start
+        .checked_add(len)
+        .filter(|end| i64::try_from(*end).is_ok());
+    end.ok_or_else(|| Error::format(array, "the file would exceed 2^63 - 1 bytes"))
 }
 
 /// A name nobody uses, in the same directory and with the same ending.

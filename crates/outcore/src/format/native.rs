@@ -170,15 +170,16 @@ fn parse_document(bytes: &[u8]) -> Result<Document, String> {
     serde_json::from_value(value).map_err(|e| format!("{DESCRIPTOR} is wrong: {e}"))
 }
 
-/// Makes the directory with its descriptor and room for the data. What was
-/// made outside the directory is added to `outside` as soon as it exists.
+/// Makes the directory with its descriptor and room for the data. `array`
+/// names it in messages. What was made outside the directory is added to
+/// `outside` as soon as it exists.
 pub(crate) fn create(
+    array: &str,
     directory: &Path,
     descriptor: &ArrayDescriptor,
     outside: &mut Vec<PathBuf>,
 ) -> Result<()> {
-    let array = directory.display().to_string();
-    let layout = descriptor.check(&array)?;
+    let layout = descriptor.check(array)?;
     std::fs::create_dir(directory).map_err(|source| Error::file("create", directory, source))?;
     let placement = match &descriptor.stripes {
         None => {
@@ -221,7 +222,7 @@ pub(crate) fn create(
     };
     let path = directory.join(DESCRIPTOR);
     let text = serde_json::to_string_pretty(&document)
-        .map_err(|e| Error::format(&array, format!("the attributes cannot be written: {e}")))?;
+        .map_err(|e| Error::format(array, format!("the attributes cannot be written: {e}")))?;
     let write = || {
         let mut file = std::fs::File::create_new(&path)?;
         file.write_all(text.as_bytes())?;
@@ -229,6 +230,11 @@ pub(crate) fn create(
         file.sync_all()
     };
     write().map_err(|source| Error::file("write", &path, source))
+}
+
+/// Whether a directory is an outcore array, be it one that cannot be read.
+pub(crate) fn is_array(directory: &Path) -> bool {
+    directory.join(DESCRIPTOR).is_file()
 }
 
 /// The files outside the directory that belong to the array in it.

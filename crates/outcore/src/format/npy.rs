@@ -8,6 +8,7 @@ use outcore_geometry::{Arrangement, Order};
 use outcore_storage::{Access, FileStore, Store};
 
 use crate::descriptor::ArrayDescriptor;
+use crate::draft::file_end;
 use crate::element::{ByteOrder, ElementType};
 use crate::error::{Error, Result};
 use crate::format::{Opened, open_file};
@@ -44,16 +45,15 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<Opened> {
     .check(&array, path)
 }
 
-/// Creates the file with its header and room for the data.
-pub(crate) fn create(path: &Path, descriptor: &ArrayDescriptor) -> Result<()> {
-    let array = path.display().to_string();
-    let layout = descriptor.check(&array)?;
-    let header = header_text(descriptor).map_err(|problem| Error::format(&array, problem))?;
+/// Creates the file with its header and room for the data; `array` names it
+/// in messages.
+pub(crate) fn create(array: &str, path: &Path, descriptor: &ArrayDescriptor) -> Result<()> {
+    let layout = descriptor.check(array)?;
+    let header = header_text(descriptor).map_err(|problem| Error::format(array, problem))?;
+    let end = file_end(array, header.len() as u64, layout.byte_len())?;
     let store = FileStore::create(path)?;
     store.write_at(0, &header)?;
-    let end = (header.len() as u64).checked_add(layout.byte_len());
-    store.set_len(end.ok_or_else(|| Error::format(&array, "the file would exceed 2^64 bytes"))?)?;
-    Ok(())
+    Ok(store.set_len(end)?)
 }
 
 /// Where the header begins and how long it is.
