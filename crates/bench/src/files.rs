@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use outcore::{Array, ArrayDescriptor, Comm, ElementType, Error, Fill, Result, divide};
 
 use crate::contest::{Contestant, contest};
-use crate::io::IoOptions;
+use crate::io::{IoOptions, Scratch};
 use crate::line::Line;
 
 const BLOCKS: [usize; 4] = [256 << 10, 1 << 20, 4 << 20, 16 << 20];
@@ -17,15 +17,12 @@ const SAMPLE: usize = 1024;
 
 /// Reads and writes by `ranks` ranks, each of which has its share of rows.
 pub(crate) fn contiguous(options: &IoOptions, ranks: usize) -> Result<Vec<Line>> {
-    let path = options
-        .directory
-        .join(format!("outcore-bench-{}.oc", std::process::id()));
+    let scratch = Scratch::new(&options.directory, "contiguous.oc");
     let lines = outcore::run(ranks, |comm| {
-        let outcome = measure(comm, options, &path.to_string_lossy());
+        let outcome = measure(comm, options, &scratch.name());
         comm.barrier()?;
         outcome
     });
-    let _ = std::fs::remove_dir_all(&path);
     Ok(lines?.swap_remove(0))
 }
 

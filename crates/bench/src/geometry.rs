@@ -12,7 +12,7 @@ use outcore::{
 
 use crate::contest::{Contestant, contest};
 use crate::files::plain;
-use crate::io::IoOptions;
+use crate::io::{IoOptions, Scratch};
 use crate::line::Line;
 
 fn line(system: &str, case: &str, op: &'static str, useful: u64) -> Line {
@@ -71,10 +71,8 @@ pub(crate) fn walk(repeats: usize) -> Result<Vec<Line>> {
 
 /// Planning a section of 65,536 runs, beside the 65,536 preads themselves.
 pub(crate) fn plan(options: &IoOptions) -> Result<Vec<Line>> {
-    let path = options
-        .directory
-        .join(format!("outcore-bench-plan-{}.oc", std::process::id()));
-    let name = path.to_string_lossy().to_string();
+    let scratch = Scratch::new(&options.directory, "plan.oc");
+    let name = scratch.name();
     let outcome = outcore::run(1, |comm| {
         let descriptor = ArrayDescriptor::new(&[4096, 4096], ElementType::F32);
         let array = Array::create_all(comm, &name, &descriptor)?;
@@ -85,7 +83,7 @@ pub(crate) fn plan(options: &IoOptions) -> Result<Vec<Line>> {
             strategy: Strategy::Direct,
             ..Tuning::default()
         });
-        let file = File::open(path.join("data.bin")).map_err(plain)?;
+        let file = File::open(format!("{name}/data.bin")).map_err(plain)?;
         let (array, section, file) = (&array, &section, &file);
         let useful = section.count() * 4;
         let case = "65536 runs";
@@ -141,6 +139,5 @@ pub(crate) fn plan(options: &IoOptions) -> Result<Vec<Line>> {
         let lines = contest(comm, vec![planner, reader, whole], options.repeats)?;
         Ok::<_, outcore::Error>(lines)
     });
-    let _ = std::fs::remove_dir_all(&path);
     Ok(outcome?.swap_remove(0))
 }

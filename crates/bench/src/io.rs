@@ -62,3 +62,23 @@ fn prime_memory(bytes: u64) -> Result<()> {
     std::hint::black_box(&block);
     Ok(())
 }
+
+/// A file or directory of a bench, removed with it.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A name in `directory` that no other bench has.
+    pub(crate) fn new(directory: &std::path::Path, name: &str) -> Self {
+        Self(directory.join(format!("outcore-bench-{}-{name}", std::process::id())))
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.0.to_string_lossy().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

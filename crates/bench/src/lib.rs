@@ -11,7 +11,9 @@ mod geometry;
 mod io;
 mod line;
 mod peers;
+mod sections;
 
 pub use contest::{Contestant, contest};
 pub use io::{IoOptions, io};
 pub use line::{Line, csv, table};
+pub use sections::{SectionsOptions, sections};

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use outcore::Result;
-use outcore_bench::{IoOptions, csv, io, table};
+use outcore_bench::{IoOptions, Line, SectionsOptions, csv, io, sections, table};
 
 use crate::bytes;
 use crate::ranks::print;
+use crate::tuning::Op;
 
 /// Measure outcore beside the limits of this machine and other systems
 #[derive(Args)]
@@ -19,6 +20,38 @@ pub(crate) struct Bench {
 #[derive(Subcommand)]
 enum Name {
     Io(Io),
+    Sections(Sections),
+}
+
+/// Every strategy on the sections of the papers' tables, by one rank
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore bench sections
+  outcore bench sections --op write --csv
+  outcore bench sections --state cold")]
+struct Sections {
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// Repetitions of each contestant
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+    /// What is measured
+    #[arg(long, value_enum, default_value = "read")]
+    op: Op,
+    /// Whether the array is in the page cache
+    #[arg(long, value_enum, default_value = "warm")]
+    state: State,
+    /// Where the array is made for the time being [default: the system's temporary directory]
+    #[arg(long)]
+    directory: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum State {
+    Warm,
+    Cold,
 }
 
 /// The foundations: contiguous files, runs, planning, messages
@@ -52,20 +85,35 @@ struct Io {
 
 impl Bench {
     pub(crate) fn run(&self) -> Result<()> {
-        let Name::Io(options) = &self.name;
-        let lines = io(&IoOptions {
-            directory: options.directory.clone().unwrap_or_else(std::env::temp_dir),
-            size: options.size,
-            repeats: options.repeat.into(),
-            peers: options.peers,
-        })?;
+        let (lines, as_csv) = match &self.name {
+            Name::Io(options) => (options.run()?, options.csv),
+            Name::Sections(options) => (options.run()?, options.csv),
+        };
         if lines.is_empty() {
             return Ok(());
         }
-        print(&if options.csv {
-            csv(&lines)
-        } else {
-            table(&lines)
+        print(&if as_csv { csv(&lines) } else { table(&lines) })
+    }
+}
+
+impl Io {
+    fn run(&self) -> Result<Vec<Line>> {
+        io(&IoOptions {
+            directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
+            size: self.size,
+            repeats: self.repeat.into(),
+            peers: self.peers,
+        })
+    }
+}
+
+impl Sections {
+    fn run(&self) -> Result<Vec<Line>> {
+        sections(&SectionsOptions {
+            directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
+            repeats: self.repeat.into(),
+            cold: matches!(self.state, State::Cold),
+            direction: self.op.direction(),
         })
     }
 }

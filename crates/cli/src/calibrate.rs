@@ -42,7 +42,7 @@ impl Calibrate {
                 )
             };
             print(&format!(
-                "{}{}{:<22} {:>10.1} at a time\n{}{}{}kept in {}\n",
+                "{}{}{:<22} {:>10.1} at a time\n{}{}{}{:<22} {:>10.3} us each\nkept in {}\n",
                 line("read, in the cache", profile.cached_read),
                 line("read, from the device", profile.cold_read),
                 "  the latter",
@@ -50,6 +50,8 @@ impl Calibrate {
                 line("write", profile.write),
                 line("copy", profile.copy),
                 line("copy from a mapping", profile.mapped),
+                "first write to a page",
+                profile.first_write * 1e6,
                 kept.display()
             ))
         })

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
-use outcore::{Array, Direction, Error, Estimate, Pattern, Result, Section, Strategy, Tuning};
+use clap::Args;
+use outcore::{Array, Error, Estimate, Pattern, Result, Section, Strategy, Tuning};
 use serde_json::json;
 
 use crate::bytes;
 use crate::ranks::{once, print};
-use crate::tuning::TuningOptions;
+use crate::tuning::{Op, TuningOptions};
 
 /// Say how a section would be moved, what each strategy would cost, and why
 ///
@@ -45,12 +45,6 @@ pub(crate) struct Explain {
     tuning: TuningOptions,
 }
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Op {
-    Read,
-    Write,
-}
-
 impl Explain {
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.analyze && self.op == Op::Write {
@@ -64,10 +58,7 @@ impl Explain {
             let array = Array::open(&self.array)?.tuned(self.tuning.tuning());
             let section = self.section.section(array.shape(), 0, 1);
             let section = section.map_err(|e| Error::Invalid(format!("{}: {e}", array.name())))?;
-            let direction = match self.op {
-                Op::Read => Direction::Read,
-                Op::Write => Direction::Write,
-            };
+            let direction = self.op.direction();
             let cached = array.cached(&section)?;
             let estimates = array.estimates(&section, direction)?;
             let plan = array.plan(&section, direction)?;

@@ -1,7 +1,7 @@
-//! The options `--strategy`, `--buffer` and `--gap`.
+//! The options `--strategy`, `--buffer` and `--gap`, and `--op`.
 
-use clap::Args;
-use outcore::{Strategy, Tuning};
+use clap::{Args, ValueEnum};
+use outcore::{Direction, Strategy, Tuning};
 
 use crate::bytes;
 
@@ -25,6 +25,22 @@ impl TuningOptions {
             strategy: self.strategy,
             buffer: self.buffer,
             gap: self.gap,
+        }
+    }
+}
+
+/// The option `--op`.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub(crate) enum Op {
+    Read,
+    Write,
+}
+
+impl Op {
+    pub(crate) fn direction(self) -> Direction {
+        match self {
+            Self::Read => Direction::Read,
+            Self::Write => Direction::Write,
         }
     }
 }

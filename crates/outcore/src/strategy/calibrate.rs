@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use outcore_storage::{FileStore, ReadRequest, Store, WriteRequest};
+use outcore_storage::{FileStore, Mapping, ReadRequest, Store, WriteRequest};
 
 use super::profile::{Cost, StorageProfile};
 use crate::error::{Error, Result};
@@ -244,9 +244,28 @@ fn measure_copies(store: &FileStore, profile: &mut StorageProfile) -> Result<()>
         let each = timed(&mut |out| unsafe { gather_from(&sparse, (start, len), 0, out) })?;
         // SAFETY: as above.
         let bulk = timed(&mut |out| unsafe { gather_from(&dense, (start, len), 0, out) })?;
+        profile.first_write = first_write(store, &mapping)?.unwrap_or(profile.first_write);
         profile.mapped = cost((each / elements as f64, 4), (bulk / 16.0, BLOCK));
     }
     Ok(())
+}
+
+/// The seconds of the first write to a clean page; `None` where a mapping must
+/// not be written.
+fn first_write(store: &FileStore, mapping: &Mapping) -> Result<Option<f64>> {
+    const PAGES: usize = 1024;
+    store.sync()?;
+    let Some(start) = mapping.writable(0, PAGES * PAGE)? else {
+        return Ok(None);
+    };
+    let seconds = fastest(1, || {
+        for page in 0..PAGES {
+            // SAFETY: the mapping is held, may be written, and has that many pages.
+            unsafe { start.add(page * PAGE).write_volatile(7) };
+        }
+        Ok(())
+    })?;
+    Ok(Some(seconds / PAGES as f64))
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@
 //! - sieving: `a e + m b`, and copying `r` runs of `u` bytes; for writing, an
 //!   access with gaps costs a read and a write,
 //! - mapped: copying `r` runs of `u` bytes, and for what is not cached a
-//!   request for each page touched.
+//!   request for each page touched; for writing, the page faults by which the
+//!   system learns that pages have changed.
 
 use outcore_geometry::{Footprint, Runs};
 
@@ -20,6 +21,11 @@ use super::sieving::Sieve;
 use super::{Direction, Method, Strategy, Tuning};
 
 const PAGE: u64 = 4096;
+
+/// How likely a page to be written is clean. It is not known; but most that
+/// is written was written shortly before, and where it was not, the mapping
+/// loses little compared with what it gains otherwise.
+const CLEAN: f64 = 0.25;
 
 /// Runs of this length are not worth a mapping.
 const LONG: u64 = 64 << 10;
@@ -175,10 +181,16 @@ impl Situation<'_> {
     }
 
     fn mapped(&self, runs: &Runs, count: u64, useful: u64) -> Estimate {
-        let pages = runs.footprint(PAGE);
-        let cold = (1.0 - self.cached) * pages.bytes.div_ceil(PAGE).max(pages.accesses) as f64;
-        let seconds = self.profile.mapped.of(count, useful)
-            + cold * (self.profile.cold_read.each + self.profile.cold_read.byte * PAGE as f64);
+        // Runs less than a page apart share pages, or have neighbouring ones.
+        let near = runs.footprint(PAGE);
+        let pages = near.bytes.div_ceil(PAGE).max(near.accesses) as f64;
+        let cold = self.profile.cold_read.each + self.profile.cold_read.byte * PAGE as f64;
+        let page = match self.direction {
+            Direction::Read => 0.0,
+            Direction::Write => CLEAN * self.profile.first_write,
+        };
+        let seconds =
+            self.profile.mapped.of(count, useful) + pages * ((1.0 - self.cached) * cold + page);
         Estimate {
             strategy: Strategy::Mapped,
             seconds,

@@ -33,6 +33,8 @@ pub struct StorageProfile {
     pub copy: Cost,
     /// Copying one run out of a mapping of cached data.
     pub mapped: Cost,
+    /// The first write to a mapped page since it was last written back.
+    pub first_write: f64,
 }
 
 impl Default for StorageProfile {
@@ -49,7 +51,7 @@ impl Default for StorageProfile {
             },
             parallel: 10.0,
             write: Cost {
-                each: 1.2e-6,
+                each: 4e-6,
                 byte: 0.25e-9,
             },
             copy: Cost {
@@ -60,6 +62,7 @@ impl Default for StorageProfile {
                 each: 2.5e-9,
                 byte: 0.12e-9,
             },
+            first_write: 10e-6,
         }
     }
 }
