@@ -134,6 +134,47 @@ fn existing_arrays_are_replaced_only_on_demand() {
 }
 
 #[test]
+fn what_is_no_array_is_never_replaced() {
+    let directory = TempDir::new().unwrap();
+    let name = name(&directory, "keep.oc");
+    std::fs::create_dir(&name).unwrap();
+    std::fs::write(Path::new(&name).join("diary.txt"), "dear").unwrap();
+    let descriptor = ArrayDescriptor::new(&[4], ElementType::F32);
+    let refused = message(Array::draft(&name, &descriptor, true));
+    assert!(
+        refused.contains("not replaced") && refused.contains("keep.oc"),
+        "{refused}"
+    );
+    assert!(Path::new(&name).join("diary.txt").exists());
+}
+
+#[test]
+fn axes_of_one_index_come_and_go_in_every_order() {
+    let directory = TempDir::new().unwrap();
+    for layout in ["row", "column", "axes:1,0,2"] {
+        let name = name(
+            &directory,
+            &format!("{}.oc", layout.replace([':', ','], "")),
+        );
+        let descriptor =
+            ArrayDescriptor::new(&[3, 1, 5], ElementType::I32).layout(layout.parse().unwrap());
+        let array = Array::create(&name, &descriptor).unwrap();
+        let values: Vec<i32> = (0..15).collect();
+        array.write(&array.whole(), &values).unwrap();
+        for shape in [vec![3, 5], vec![1, 3, 5, 1], vec![3, 1, 1, 5]] {
+            let seen = array.with_unit_axes(&shape).unwrap();
+            assert_eq!(seen.shape(), shape);
+            assert_eq!(
+                seen.read::<i32>(&seen.whole()).unwrap(),
+                values,
+                "{layout} {shape:?}"
+            );
+        }
+        assert!(message(array.with_unit_axes(&[5, 3])).contains("does not fit"));
+    }
+}
+
+#[test]
 fn a_replaced_striped_array_takes_its_stripes_along() {
     let directory = TempDir::new().unwrap();
     let disk = TempDir::new().unwrap();

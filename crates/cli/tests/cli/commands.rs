@@ -21,6 +21,9 @@ fn help_and_version() {
         "demo --help",
         "bench --help",
         "bench io --help",
+        "bench sections --help",
+        "explain --help",
+        "calibrate --help",
         "help read",
     ] {
         let text = place.ok(line);
@@ -31,7 +34,17 @@ fn help_and_version() {
             .ok("--help")
             .contains("Exit status: 0 done, 1 failed, 2 wrong usage.")
     );
-    for command in ["create", "info", "read", "write", "demo", "bench io"] {
+    for command in [
+        "create",
+        "info",
+        "read",
+        "write",
+        "explain",
+        "calibrate",
+        "demo",
+        "bench io",
+        "bench sections",
+    ] {
         assert!(
             place.ok(&format!("{command} --help")).contains("Examples:"),
             "{command}"

@@ -13,4 +13,5 @@ mod pipes;
 mod program;
 mod ranks;
 mod sections;
+mod strategies;
 mod text;
