@@ -15,9 +15,7 @@ fn every_strategy_reads_and_writes_the_same() {
         for strategy in ["auto", "direct", "sieving", "mapped"] {
             let read = format!("--strategy {strategy} --buffer 1000 --ranks 3 --force");
             place.ok(&format!("read a.oc 3::4,::3 -o part.npy {read}"));
-            place.ok(&format!(
-                "read a.oc 3::4,::3 -o plain.npy --strategy direct --force"
-            ));
+            place.ok("read a.oc 3::4,::3 -o plain.npy --strategy direct --force");
             assert_eq!(
                 place.bytes("part.npy"),
                 place.bytes("plain.npy"),
