@@ -86,9 +86,10 @@ mpirun_of() { # LIBRARY RANKS COMMAND...
 
 # The crates at the bottom import none of the others.
 leaves_are_leaves() {
-  local crate
+  local crate tree
   for crate in geometry transport storage; do
-    if cargo tree -q -p "outcore-$crate" -e normal --depth 1 --prefix none | grep -v "^outcore-$crate " | grep outcore; then
+    tree=$(cargo tree -q -p "outcore-$crate" -e normal --depth 1 --prefix none) || return 1
+    if grep -v "^outcore-$crate " <<<"$tree" | grep outcore; then
       echo "outcore-$crate must not depend on another crate of outcore"
       return 1
     fi
@@ -97,7 +98,9 @@ leaves_are_leaves() {
 
 # The default build needs no system library.
 default_build_is_plain() {
-  if cargo tree -q -p outcore-cli -e normal,build --prefix none | grep -E '^(mpi|mpi-sys|bindgen|cmake|pkg-config) '; then
+  local tree
+  tree=$(cargo tree -q -p outcore-cli -e normal,build --prefix none) || return 1
+  if grep -E '^(mpi|mpi-sys|bindgen|cmake|pkg-config) ' <<<"$tree"; then
     echo "the default build must come from crates.io alone"
     return 1
   fi

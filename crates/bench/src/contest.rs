@@ -32,13 +32,12 @@ pub fn contest(
     // The first round warms up and does not count.
     for round in 0..=repeats {
         for (at, contestant) in contestants.iter_mut().enumerate() {
-            (contestant.prepare)()?;
+            comm.agree((contestant.prepare)())?;
             comm.barrier()?;
             let start = now();
-            for _ in 0..contestant.batch {
-                (contestant.work)()?;
-            }
+            let outcome = (0..contestant.batch).try_for_each(|_| (contestant.work)());
             let end = now();
+            comm.agree(outcome)?;
             let all = comm.all_gather(&[start.as_nanos() as u64, end.as_nanos() as u64])?;
             let (first, last) = all
                 .chunks_exact(2)

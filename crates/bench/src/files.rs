@@ -18,11 +18,7 @@ const SAMPLE: usize = 1024;
 /// Reads and writes by `ranks` ranks, each of which has its share of rows.
 pub(crate) fn contiguous(options: &IoOptions, ranks: usize) -> Result<Vec<Line>> {
     let scratch = Scratch::new(&options.directory, "contiguous.oc");
-    let lines = outcore::run(ranks, |comm| {
-        let outcome = measure(comm, options, &scratch.name());
-        comm.barrier()?;
-        outcome
-    });
+    let lines = outcore::run(ranks, |comm| measure(comm, options, &scratch.name()));
     Ok(lines?.swap_remove(0))
 }
 

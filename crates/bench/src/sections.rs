@@ -41,10 +41,15 @@ pub fn sections(options: &SectionsOptions) -> Result<Vec<Line>> {
     Fill::Index.generate(&array, &array.whole(), &mut values)?;
     array.write_bytes(&array.whole(), &values)?;
     array.sync()?;
+    if outcore::under_launcher() {
+        return Err(Error::Invalid(
+            "this bench is for one rank; start it without a launcher".into(),
+        ));
+    }
     let lines = outcore::run(1, |comm| {
         let mut lines = Vec::new();
         for (text, section) in papers_sections(&array)? {
-            let contestants = contestants(&array, &text, &section, options)?;
+            let contestants = contestants(&scratch.name(), &text, &section, options)?;
             lines.extend(contest(comm, contestants, options.repeats)?);
         }
         Ok::<_, Error>(lines)
@@ -81,21 +86,24 @@ fn papers_sections(array: &Array) -> Result<Vec<(String, Section)>> {
 }
 
 fn contestants<'a>(
-    array: &Array,
+    name: &str,
     text: &str,
     section: &Section,
     options: &'a SectionsOptions,
 ) -> Result<Vec<Contestant<'a>>> {
+    let array = Array::open(name)?;
     let bytes = (section.count() * array.layout().element_size()) as usize;
     let mut expected = vec![0; bytes];
-    Fill::Index.generate(array, section, &mut expected)?;
+    Fill::Index.generate(&array, section, &mut expected)?;
+    drop(array);
     let expected = std::rc::Rc::new(expected);
     let mut contestants = Vec::new();
     for strategy in Strategy::ALL {
-        let array = array.tuned(Tuning {
+        let tuning = Tuning {
             strategy,
             ..Tuning::default()
-        });
+        };
+        let array = Array::open_writable(name)?.tuned(tuning);
         if strategy == Strategy::Direct
             && array.plan(section, options.direction)?.requests() > MOST_REQUESTS
         {
@@ -103,9 +111,11 @@ fn contestants<'a>(
         }
         let found = std::rc::Rc::new(std::cell::RefCell::new(vec![0u8; bytes]));
         let (result, expected, target) = (found.clone(), expected.clone(), expected.clone());
-        let (data, section) = (array.name().to_string() + "/data.bin", section.clone());
+        let section = section.clone();
         let direction = options.direction;
-        let reread = (array.clone(), section.clone());
+        let opened = std::rc::Rc::new(std::cell::RefCell::new(Some(array)));
+        let (prepared, checked) = (opened.clone(), opened.clone());
+        let reread = section.clone();
         contestants.push(Contestant {
             line: Line {
                 system: "outcore".into(),
@@ -126,19 +136,27 @@ fn contestants<'a>(
             },
             prepare: Box::new(move || {
                 if options.cold {
-                    forget(Path::new(&data))?;
+                    reopen_cold(&mut prepared.borrow_mut())?;
                 }
                 Ok(())
             }),
-            work: Box::new(move || match direction {
-                Direction::Read => array.read_bytes(&section, &mut found.borrow_mut()),
-                Direction::Write => array.write_bytes(&section, &target),
+            work: Box::new(move || {
+                let array = opened.borrow();
+                let array = array.as_ref().expect("prepared");
+                match direction {
+                    Direction::Read => array.read_bytes(&section, &mut found.borrow_mut()),
+                    Direction::Write => array.write_bytes(&section, &target),
+                }
             }),
             check: Box::new(move || {
                 let mut result = result.borrow_mut();
                 if direction == Direction::Write {
                     result.fill(0);
-                    let read = reread.0.read_bytes(&reread.1, &mut result);
+                    let array = checked.borrow();
+                    let read = array
+                        .as_ref()
+                        .expect("prepared")
+                        .read_bytes(&reread, &mut result);
                     return read.is_ok() && *result == *expected;
                 }
                 let right = *result == *expected;
@@ -151,26 +169,19 @@ fn contestants<'a>(
     Ok(contestants)
 }
 
-/// Drops a file from the page cache.
-#[cfg(target_os = "linux")]
-fn forget(path: &Path) -> Result<()> {
-    use std::os::fd::AsRawFd;
-    let failed = |source| Error::File {
-        action: "open",
-        path: path.into(),
-        source,
-    };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    file.sync_all().map_err(failed)?;
-    // SAFETY: the descriptor is open.
-    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+/// Opens the array anew, without a page of it in the cache: pages that are
+/// mapped stay there, so the mapping of whoever read last must go first.
+fn reopen_cold(opened: &mut Option<Array>) -> Result<()> {
+    let array = opened.take().expect("prepared");
+    let (name, tuning) = (array.name().to_string(), array.tuning());
+    drop(array);
+    let left = outcore::storage::forget(Path::new(&format!("{name}/data.bin")))?;
+    if left > 0.05 {
+        let share = left * 100.0;
+        return Err(Error::Invalid(format!(
+            "{share:.0}% of the array stay in the page cache"
+        )));
+    }
+    *opened = Some(Array::open_writable(&name)?.tuned(tuning));
     Ok(())
-}
-
-/// Other systems keep what they have.
-#[cfg(not(target_os = "linux"))]
-fn forget(_: &Path) -> Result<()> {
-    Err(Error::Invalid(
-        "only Linux can drop a file from its cache".into(),
-    ))
 }

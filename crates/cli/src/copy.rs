@@ -7,14 +7,37 @@ use crate::progress::Progress;
 /// Bytes in flight in one process, shared by its ranks.
 const BUFFERS: u64 = 64 << 20;
 
-/// The largest number of elements in a piece, for `comm`'s ranks.
-pub(crate) fn piece_elements(comm: &Comm, element_size: u64) -> u64 {
-    let ranks = if comm.transport().shares_memory() {
-        comm.size() as u64
-    } else {
-        1
-    };
-    (BUFFERS / ranks / element_size).max(1)
+/// Ranks that divide a piece of work, and what each of them may use.
+pub(crate) struct Team<'a> {
+    /// Those who divide the work.
+    pub(crate) comm: &'a Comm,
+    /// The bytes that each may hold.
+    pub(crate) room: u64,
+    /// Where they tell how far they are.
+    pub(crate) progress: &'a Progress,
+}
+
+impl Team<'_> {
+    /// The bytes that each of all ranks may hold.
+    pub(crate) fn room_among(all: &Comm) -> u64 {
+        let here = if all.transport().shares_memory() {
+            all.size() as u64
+        } else {
+            1
+        };
+        BUFFERS / here
+    }
+
+    /// This rank's share of `section`, in pieces for which there is room.
+    pub(crate) fn pieces(&self, section: &Section, array: &Array, buffers: u64) -> Pieces {
+        let order = array.layout().slowest_first();
+        let share = &divide(section, order, self.comm.size() as u64)[self.comm.rank()];
+        Pieces::new(
+            share,
+            order,
+            self.room / buffers / array.layout().element_size(),
+        )
+    }
 }
 
 /// One side of a copy.
@@ -25,14 +48,13 @@ pub(crate) struct Side<'a> {
 
 /// Collective: copies `from` to `to`, whose sections have the same shape and
 /// whose arrays have the same type. The ranks divide the work.
-pub(crate) fn copy(comm: &Comm, from: &Side<'_>, to: &Side<'_>, progress: &Progress) -> Result<()> {
+pub(crate) fn copy(team: &Team<'_>, from: &Side<'_>, to: &Side<'_>) -> Result<()> {
     let order = from.array.layout().slowest_first();
     let target_order = to.array.layout().slowest_first();
     let size = from.array.layout().element_size();
     let positions = whole(&from.section.shape())?;
-    let share = &divide(&positions, order, comm.size() as u64)[comm.rank()];
     let (mut bytes, mut reordered) = (Vec::new(), Vec::new());
-    for piece in Pieces::new(share, order, piece_elements(comm, size) / 2) {
+    for piece in team.pieces(&positions, from.array, 2) {
         bytes.resize((piece.count() * size) as usize, 0);
         from.array
             .read_bytes(&from.section.select(&piece), &mut bytes)?;
@@ -48,9 +70,9 @@ pub(crate) fn copy(comm: &Comm, from: &Side<'_>, to: &Side<'_>, progress: &Progr
             );
             to.array.write_bytes(&target, &reordered)?;
         }
-        progress.add(bytes.len() as u64);
+        team.progress.add(bytes.len() as u64);
     }
-    Ok(())
+    to.array.sync()
 }
 
 /// All positions of a section with this shape.

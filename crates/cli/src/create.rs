@@ -1,17 +1,19 @@
 //! `outcore create`: makes an array.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, ElementType, Error, Fill, Pieces, Result,
-    Section, Stripes, divide, parse_shape, shape_text,
+    Arrangement, Array, ArrayDescriptor, ByteOrder, ElementType, Error, Fill, Result, Section,
+    Stripes, parse_shape, shape_text,
 };
 
+use crate::bytes;
+use crate::copy::Team;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
-use crate::{bytes, copy};
 
 /// Make an array on disk
 ///
@@ -121,6 +123,7 @@ impl Create {
             Fill::Random(_) => Fill::Random(self.seed),
             other => other.clone(),
         };
+        let progress = OnceLock::new();
         self.ranks.run(|comm| {
             let begin = || {
                 let draft = Array::draft(&self.path, &descriptor, self.force)?;
@@ -138,10 +141,14 @@ impl Create {
                     .map_or("".into(), |d| d.temporary_name().to_string());
                 comm.broadcast_string(0, &mut name)?;
                 let array = comm.agree(Array::open_writable(&name))?;
-                let progress =
-                    Progress::new("filling", share_bytes(comm, &array), comm.rank() == 0);
-                comm.agree(fill_section(comm, &array, &array.whole(), &fill, &progress))?;
-                progress.finish();
+                let share = array.layout().byte_len() / comm.size() as u64;
+                let progress = Progress::shared(&progress, "filling", comm, share)?;
+                let team = Team {
+                    comm,
+                    room: Team::room_among(comm),
+                    progress,
+                };
+                comm.agree(fill_section(&team, &array, &array.whole(), &fill))?;
             }
             let made = comm.agree(draft.map(|draft| draft.commit()).transpose())?;
             if let Some(array) = made {
@@ -176,33 +183,20 @@ impl Create {
     }
 }
 
-/// What the ranks of this process will work on, for the progress bar.
-fn share_bytes(comm: &Comm, array: &Array) -> u64 {
-    let ranks = if comm.transport().shares_memory() {
-        1
-    } else {
-        comm.size() as u64
-    };
-    array.layout().byte_len() / ranks
-}
-
 /// Collective: fills `section`; the ranks divide the work.
 pub(crate) fn fill_section(
-    comm: &Comm,
+    team: &Team<'_>,
     array: &Array,
     section: &Section,
     fill: &Fill,
-    progress: &Progress,
 ) -> Result<()> {
-    let order = array.layout().slowest_first();
     let size = array.layout().element_size();
-    let share = &divide(section, order, comm.size() as u64)[comm.rank()];
     let mut values = Vec::new();
-    for piece in Pieces::new(share, order, copy::piece_elements(comm, size)) {
+    for piece in team.pieces(section, array, 1) {
         values.resize((piece.count() * size) as usize, 0);
         fill.generate(array, &piece, &mut values)?;
         array.write_bytes(&piece, &values)?;
-        progress.add(values.len() as u64);
+        team.progress.add(values.len() as u64);
     }
-    Ok(())
+    array.sync()
 }

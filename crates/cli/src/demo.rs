@@ -1,6 +1,7 @@
 //! `outcore demo`: an array larger than the memory used, and 16 ranks on it.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -10,6 +11,7 @@ use outcore::{
 };
 
 use crate::bytes;
+use crate::copy::Team;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 
@@ -78,9 +80,10 @@ impl Demo {
         } else {
             &ranks
         };
+        let bars: [OnceLock<Progress>; STEPS.len()] = Default::default();
         ranks.run(|comm| {
             let directory = comm.agree(Scratch::new(comm, &base))?;
-            let outcome = run_steps(comm, &directory.0, &peak);
+            let outcome = run_steps(comm, &directory.0, &peak, &bars);
             // Nobody removes the directory while others still work in it.
             comm.barrier()?;
             outcome
@@ -88,13 +91,18 @@ impl Demo {
     }
 }
 
-fn run_steps(comm: &Comm, directory: &Path, peak: &PeakMemory) -> Result<()> {
+fn run_steps(
+    comm: &Comm,
+    directory: &Path,
+    peak: &PeakMemory,
+    bars: &[OnceLock<Progress>],
+) -> Result<()> {
     let say = |text: String| {
         let first = comm.rank() == 0;
         comm.agree(if first { print(&text) } else { Ok(()) })
     };
     let name = directory.join("demo.oc");
-    let descriptor = ArrayDescriptor::new(&[EXTENT, EXTENT], ElementType::F32);
+    let descriptor = ArrayDescriptor::new(&[EXTENT, EXTENT], ElementType::U32);
     let array = Array::create_all(comm, &name.to_string_lossy(), &descriptor)?;
     let kind = if comm.transport().shares_memory() {
         "threads"
@@ -115,8 +123,8 @@ fn run_steps(comm: &Comm, directory: &Path, peak: &PeakMemory) -> Result<()> {
         "rate"
     ))?;
     let start = Instant::now();
-    for step in &STEPS {
-        let (moved, took) = run_step(comm, &array, step)?;
+    for (step, bar) in STEPS.iter().zip(bars) {
+        let (moved, took) = run_step(comm, &array, step, bar)?;
         let rate = moved as f64 / took.as_secs_f64() / 1e9;
         say(format!(
             "{:<28} {:<40} {:>9} {:>8.2} {:>6.2} GB/s\n",
@@ -141,7 +149,12 @@ fn run_steps(comm: &Comm, directory: &Path, peak: &PeakMemory) -> Result<()> {
 }
 
 /// Collective: the bytes moved by all ranks, and how long that took.
-fn run_step(comm: &Comm, array: &Array, step: &Step) -> Result<(u64, Duration)> {
+fn run_step(
+    comm: &Comm,
+    array: &Array,
+    step: &Step,
+    bar: &OnceLock<Progress>,
+) -> Result<(u64, Duration)> {
     let pattern: Pattern = step.pattern.parse().expect("the demo's patterns are valid");
     let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
     // With more than 16 ranks the blocks of the last ones lie outside.
@@ -151,29 +164,21 @@ fn run_step(comm: &Comm, array: &Array, step: &Step) -> Result<(u64, Duration)> 
     };
     let size = array.layout().element_size();
     let total = comm.all_reduce(&[section.count() * size], Op::Sum)?[0];
-    let here = if comm.transport().shares_memory() {
-        total
-    } else {
-        section.count() * size
-    };
-    let progress = Progress::new(step.title, here, comm.rank() == 0);
+    let progress = Progress::shared(bar, step.title, comm, section.count() * size)?;
+    let most = PIECE.min(Team::room_among(comm) / 2) / size;
+    let pieces = Pieces::new(&section, array.layout().slowest_first(), most);
     comm.barrier()?;
     let start = Instant::now();
-    comm.agree(move_and_check(array, &section, step, &progress))?;
+    comm.agree(move_and_check(array, pieces, step, progress))?;
     let took = start.elapsed();
     progress.finish();
     Ok((total, took))
 }
 
-fn move_and_check(
-    array: &Array,
-    section: &outcore::Section,
-    step: &Step,
-    progress: &Progress,
-) -> Result<()> {
+fn move_and_check(array: &Array, pieces: Pieces, step: &Step, progress: &Progress) -> Result<()> {
     let size = array.layout().element_size();
     let (mut expected, mut found) = (Vec::new(), Vec::new());
-    for piece in Pieces::new(section, array.layout().slowest_first(), PIECE / size) {
+    for piece in pieces {
         expected.resize((piece.count() * size) as usize, 0);
         Fill::Index.generate(array, &piece, &mut expected)?;
         if step.write {

@@ -3,12 +3,15 @@
 use std::time::Instant;
 
 use clap::Args;
-use outcore::{Array, Error, Estimate, Pattern, Result, Section, Strategy, Tuning};
+use outcore::{Array, Error, Estimate, Pattern, Pieces, Result, Section, Strategy, Tuning};
 use serde_json::json;
 
 use crate::bytes;
 use crate::ranks::{once, print};
 use crate::tuning::{Op, TuningOptions};
+
+/// The most that --analyze holds in memory.
+const PIECE: u64 = 64 << 20;
 
 /// Say how a section would be moved, what each strategy would cost, and why
 ///
@@ -65,7 +68,9 @@ impl Explain {
             let mut measured = Vec::new();
             if self.analyze {
                 for estimate in &estimates {
-                    measured.push(measure(&array, &section, estimate.strategy)?);
+                    let tuning = self.tuning.tuning();
+                    let strategy = estimate.strategy;
+                    measured.push(measure(&array, &section, Tuning { strategy, ..tuning })?);
                 }
             }
             if self.json {
@@ -102,6 +107,9 @@ impl Explain {
 
     fn reason(&self, estimates: &[Estimate], chosen: Strategy) -> String {
         let (first, second) = (&estimates[0], &estimates[1]);
+        if first.bytes == 0 {
+            return "there is nothing to move\n".into();
+        }
         let sieves = first.strategy == Strategy::Sieving && first.has_gaps;
         if self.op == Op::Write && sieves && chosen != Strategy::Sieving {
             return format!(
@@ -125,17 +133,18 @@ impl Explain {
     }
 }
 
-/// The best of three reads by one strategy.
-fn measure(array: &Array, section: &Section, strategy: Strategy) -> Result<f64> {
-    let array = array.tuned(Tuning {
-        strategy,
-        ..Tuning::default()
-    });
-    let mut values = vec![0; (section.count() * array.layout().element_size()) as usize];
+/// The best of three reads by one strategy, in pieces that fit into memory.
+fn measure(array: &Array, section: &Section, tuning: Tuning) -> Result<f64> {
+    let array = array.tuned(tuning);
+    let size = array.layout().element_size();
+    let mut values = Vec::new();
     let mut best = f64::INFINITY;
     for _ in 0..3 {
         let start = Instant::now();
-        array.read_bytes(section, &mut values)?;
+        for piece in Pieces::new(section, array.layout().slowest_first(), PIECE / size) {
+            values.resize((piece.count() * size) as usize, 0);
+            array.read_bytes(&piece, &mut values)?;
+        }
         best = best.min(start.elapsed().as_secs_f64());
     }
     Ok(best)

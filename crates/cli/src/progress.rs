@@ -1,22 +1,41 @@
 //! [`Progress`]: how far a long operation is, with rate and time left.
 
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use outcore::{Comm, Op, Result};
 
 /// Shorter work says nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bar on standard error, if that is a terminal and the work takes longer
-/// than a second. Shared by the ranks of one process.
+/// than a second.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    start: Instant,
 }
 
 impl Progress {
-    /// For work on `bytes` bytes; only the one that is `shown` draws.
-    pub(crate) fn new(label: &'static str, bytes: u64, shown: bool) -> Self {
+    /// Collective: one bar for all ranks of this process, of which each works
+    /// on `own_bytes`. `cell` is what they share. Under MPI the process of rank
+    /// 0 shows its own part.
+    pub(crate) fn shared<'a>(
+        cell: &'a OnceLock<Self>,
+        label: &'static str,
+        comm: &Comm,
+        own_bytes: u64,
+    ) -> Result<&'a Self> {
+        let all = comm.all_reduce(&[own_bytes], Op::Sum)?[0];
+        let together = comm.transport().shares_memory();
+        let (bytes, shown) = if together {
+            (all, true)
+        } else {
+            (own_bytes, comm.rank() == 0)
+        };
+        Ok(cell.get_or_init(|| Self::new(label, bytes, shown)))
+    }
+
+    fn new(label: &'static str, bytes: u64, shown: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template(
             "{prefix} [{bar:30}] {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left",
@@ -26,10 +45,7 @@ impl Progress {
         if shown {
             Self::show_later(bar.clone());
         }
-        Self {
-            bar,
-            start: Instant::now(),
-        }
+        Self { bar }
     }
 
     /// Lets the bar appear when the work turns out to be long.
@@ -43,14 +59,19 @@ impl Progress {
         });
     }
 
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// So many bytes are done.
     pub(crate) fn add(&self, bytes: u64) {
         self.bar.inc(bytes);
     }
+}
 
-    /// Removes the bar; how long the work took.
-    pub(crate) fn finish(&self) -> Duration {
-        self.bar.finish_and_clear();
-        self.start.elapsed()
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
     }
 }

@@ -32,7 +32,7 @@ impl Ranks {
             SIZE.store(comm.size(), Ordering::Relaxed);
             if outcore::under_launcher() {
                 RANK.store(comm.rank(), Ordering::Relaxed);
-                self.check_launched(comm)?;
+                comm.agree(self.check_launched(comm))?;
             }
             program(comm)
         })?;

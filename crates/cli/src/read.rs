@@ -1,14 +1,15 @@
 //! `outcore read`: a section of an array into a file or onto the screen.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Error, Order, Pattern, Result, Section, shape_text,
+    Arrangement, Array, ArrayDescriptor, Error, Order, Pattern, Result, Section, shape_text,
 };
 
-use crate::copy::{Side, copy};
+use crate::copy::{Side, Team, copy};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause};
 use crate::text;
@@ -21,7 +22,8 @@ use crate::tuning::TuningOptions;
 /// the array's axes, each in this machine's byte order. An axis given by a
 /// single index is dropped from the output's shape.
 ///
-/// The ranks divide the section among themselves. A section that depends on
+/// The ranks divide the section among themselves (but one alone prints text). A
+/// section that depends on
 /// the rank (p, N) gives each rank its own output: FILE must then contain %r,
 /// which becomes the rank.
 #[derive(Args)]
@@ -75,6 +77,7 @@ impl Read {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
+        let progress = OnceLock::new();
         self.ranks.run(|comm| {
             let array = Array::open_all(comm, &self.array)?.tuned(self.tuning.tuning());
             let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
@@ -83,19 +86,39 @@ impl Read {
                     .section(array.shape(), rank, ranks)
                     .map_err(|error| format!("{}: {error}", array.name())),
             )?;
-            if !self.section.depends_on_rank() {
-                return self.extract(comm, &array, &section, &self.output);
+            let own = !self.section.depends_on_rank();
+            let shares = if own { ranks } else { 1 };
+            let bytes = section.count() * array.layout().element_size() / shares;
+            let progress = Progress::shared(&progress, "reading", comm, bytes)?;
+            let room = Team::room_among(comm);
+            let from = Side {
+                array: &array,
+                section: &section,
+            };
+            if own {
+                let team = Team {
+                    comm,
+                    room,
+                    progress,
+                };
+                return self.extract(&team, &from, &self.output);
             }
             let alone = comm.split(Some(rank), 0)?.expect("every rank has a colour");
             let output = self.output.replace("%r", &rank.to_string());
-            let outcome = self.extract(&alone, &array, &section, &output);
+            let team = Team {
+                comm: &alone,
+                room,
+                progress,
+            };
+            let outcome = self.extract(&team, &from, &output);
             // Alone everybody is rank 0; the others know this rank as another.
             Ok(comm.agree(outcome.map_err(|error| cause(&error)))?)
         })
     }
 
-    /// Collective: brings `section` into `output`.
-    fn extract(&self, comm: &Comm, array: &Array, section: &Section, output: &str) -> Result<()> {
+    /// Collective: brings a section into `output`.
+    fn extract(&self, team: &Team<'_>, from: &Side<'_>, output: &str) -> Result<()> {
+        let (comm, array, section) = (team.comm, from.array, from.section);
         if output == "-" || output.ends_with(".txt") || output.ends_with(".csv") {
             let print = || {
                 self.check_free(output)?;
@@ -117,20 +140,12 @@ impl Read {
             .as_ref()
             .map_or("".into(), |d| d.temporary_name().to_string());
         comm.broadcast_string(0, &mut name)?;
-        let target = comm.agree(Array::open_writable(&name))?;
-        let target = target.with_unit_axes(&section.shape())?;
-        let progress = Progress::new(
-            "reading",
-            section.count() * array.layout().element_size(),
-            comm.rank() == 0,
-        );
-        let from = Side { array, section };
+        let target = comm.agree(open_target(&name, array, section))?;
         let to = Side {
             array: &target,
             section: &target.whole(),
         };
-        comm.agree(copy(comm, &from, &to, &progress))?;
-        progress.finish();
+        comm.agree(copy(team, from, &to))?;
         comm.agree(draft.map(|draft| draft.commit()).transpose())?;
         Ok(())
     }
@@ -170,6 +185,19 @@ impl Read {
         }
         descriptor
     }
+}
+
+/// Opens the output, whose type and shape its own description may name.
+fn open_target(name: &str, array: &Array, section: &Section) -> Result<Array> {
+    let target = Array::open_writable(name)?;
+    if target.element_type() != array.element_type() {
+        return Err(Error::WrongType {
+            array: "the output".into(),
+            stored: target.element_type(),
+            asked: array.element_type(),
+        });
+    }
+    target.with_unit_axes(&section.shape())
 }
 
 /// A file that is neither .npy nor .oc becomes a plain one.

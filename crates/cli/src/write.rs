@@ -1,12 +1,14 @@
 //! `outcore write`: values from a file, or made up, into a section.
 
+use std::sync::OnceLock;
+
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ByteOrder, Comm, Error, Fill, Order, Pattern, Result, Section, shape_text,
+    Arrangement, Array, ByteOrder, Error, Fill, Order, Pattern, Result, Section, shape_text,
 };
 
-use crate::copy::{Side, copy};
+use crate::copy::{Side, Team, copy};
 use crate::create::fill_section;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
@@ -60,6 +62,7 @@ struct Values {
 
 impl Write {
     pub(crate) fn run(&self) -> Result<()> {
+        let progress = OnceLock::new();
         self.ranks.run(|comm| {
             let array = comm
                 .agree(Array::open_writable(&self.array))?
@@ -76,37 +79,29 @@ impl Write {
             } else {
                 comm.clone()
             };
-            let bytes = section.count() * array.layout().element_size();
-            let progress = Progress::new("writing", bytes, comm.rank() == 0);
-            comm.agree(self.fill_or_copy(
-                &group,
-                rank,
-                &Side {
-                    array: &array,
-                    section: &section,
-                },
-                &progress,
-            ))?;
-            comm.agree(array.sync())?;
-            progress.finish();
-            Ok(())
+            let shares = group.size() as u64;
+            let bytes = section.count() * array.layout().element_size() / shares;
+            let team = Team {
+                comm: &group,
+                room: Team::room_among(comm),
+                progress: Progress::shared(&progress, "writing", comm, bytes)?,
+            };
+            let to = Side {
+                array: &array,
+                section: &section,
+            };
+            Ok(comm.agree(self.fill_or_copy(&team, rank, &to))?)
         })
     }
 
-    fn fill_or_copy(
-        &self,
-        group: &Comm,
-        rank: u64,
-        to: &Side<'_>,
-        progress: &Progress,
-    ) -> Result<()> {
+    fn fill_or_copy(&self, team: &Team<'_>, rank: u64, to: &Side<'_>) -> Result<()> {
         if let Some(fill) = &self.values.fill {
             let fill = match fill {
                 Fill::Random(_) => Fill::Random(self.seed),
                 other => other.clone(),
             };
             fill.check(to.array.element_type())?;
-            return fill_section(group, to.array, to.section, &fill, progress);
+            return fill_section(team, to.array, to.section, &fill);
         }
         let Some(file) = &self.values.from else {
             return Ok(());
@@ -117,15 +112,11 @@ impl Write {
             file
         };
         let source = open_source(file, to.array, to.section)?;
-        copy(
-            group,
-            &Side {
-                array: &source,
-                section: &source.whole(),
-            },
-            to,
-            progress,
-        )
+        let from = Side {
+            array: &source,
+            section: &source.whole(),
+        };
+        copy(team, &from, to)
     }
 }
 

@@ -103,7 +103,11 @@ impl Draft {
             swap_names(from, to).map_err(renaming)?;
             self.temporary.outside = old;
         } else {
-            std::fs::rename(from, to).map_err(renaming)?;
+            if self.replace {
+                std::fs::rename(from, to).map_err(renaming)?;
+            } else {
+                rename_to_free(from, to).map_err(renaming)?;
+            }
             self.temporary.outside.clear();
         }
         sync_directory(parent(to))?;
@@ -177,30 +181,53 @@ fn sync_directory(path: &Path) -> Result<()> {
     sync().map_err(|source| Error::file("sync", path, source))
 }
 
-/// Exchanges two names in one step.
-#[cfg(target_os = "linux")]
+/// Exchanges two names, in one step where the system has it.
 fn swap_names(a: &Path, b: &Path) -> std::io::Result<()> {
-    use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
-    let (a, b) = (
-        CString::new(a.as_os_str().as_bytes())?,
-        CString::new(b.as_os_str().as_bytes())?,
-    );
-    let at = libc::AT_FDCWD;
-    // SAFETY: both pointers are NUL-terminated strings that live through the call.
-    let code = unsafe { libc::renameat2(at, a.as_ptr(), at, b.as_ptr(), libc::RENAME_EXCHANGE) };
-    if code == 0 {
-        Ok(())
-    } else {
-        Err(std::io::Error::last_os_error())
+    #[cfg(target_os = "linux")]
+    if let Some(done) = rename_with(a, b, libc::RENAME_EXCHANGE) {
+        return done;
     }
-}
-
-/// Exchanges two names in three steps, where the system has no single one.
-#[cfg(not(target_os = "linux"))]
-fn swap_names(a: &Path, b: &Path) -> std::io::Result<()> {
     let third = a.with_extension("old");
     std::fs::rename(b, &third)?;
-    std::fs::rename(a, b)?;
+    if let Err(error) = std::fs::rename(a, b) {
+        // The old one keeps its name.
+        std::fs::rename(&third, b)?;
+        return Err(error);
+    }
     std::fs::rename(third, a)
+}
+
+/// Renames unless something has the new name by now.
+fn rename_to_free(from: &Path, to: &Path) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if let Some(done) = rename_with(from, to, libc::RENAME_NOREPLACE) {
+        return done;
+    }
+    if to.symlink_metadata().is_ok() {
+        return Err(std::io::ErrorKind::AlreadyExists.into());
+    }
+    std::fs::rename(from, to)
+}
+
+/// `renameat2` with flags; `None` where the file system does not have them.
+#[cfg(target_os = "linux")]
+fn rename_with(from: &Path, to: &Path, flags: libc::c_uint) -> Option<std::io::Result<()>> {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    let text = |path: &Path| CString::new(path.as_os_str().as_bytes());
+    let (from, to) = match (text(from), text(to)) {
+        (Ok(from), Ok(to)) => (from, to),
+        (Err(error), _) | (_, Err(error)) => return Some(Err(error.into())),
+    };
+    let at = libc::AT_FDCWD;
+    // SAFETY: both pointers are NUL-terminated strings that live through the call.
+    let code = unsafe { libc::renameat2(at, from.as_ptr(), at, to.as_ptr(), flags) };
+    if code == 0 {
+        return Some(Ok(()));
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP) => None,
+        _ => Some(Err(error)),
+    }
 }

@@ -50,9 +50,7 @@ pub(crate) fn execute(plan: &Plan, store: &dyn Store, transfer: Transfer<'_>) ->
             }
             Ok(())
         }
-        (Transfer::Write(data), Method::Sieving(sieve)) => {
-            sieved::write(plan, sieve, store, data, plan.swap)
-        }
+        (Transfer::Write(data), Method::Sieving(sieve)) => sieved::write(plan, sieve, store, data),
         (Transfer::Write(data), Method::Mapped(_))
             if plan.swap.is_none() && mapped::write(plan, store, data)? =>
         {

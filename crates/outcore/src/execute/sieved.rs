@@ -10,14 +10,12 @@
 use outcore_geometry::Pass;
 use outcore_storage::{ReadRequest, Store, WriteRequest};
 
+use super::BATCH;
 use super::copy::{gather, scatter};
 use crate::element::swap_bytes;
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::strategy::sieving::{Access, Accesses, Sieve};
-
-/// Accesses handed to the store at a time.
-const BATCH: usize = 256;
+use crate::strategy::sieving::{Access, Accesses, MOST_COPIES, Sieve};
 
 /// Some accesses of a plan, with the copies they need and where each of them
 /// stands in the buffer for accesses.
@@ -47,6 +45,7 @@ impl Batch {
         }
         // 2. Then as many as there is room for.
         while self.accesses.len() < BATCH
+            && self.copies.len() < MOST_COPIES
             && let Some(access) = from.next(&mut self.copies)
         {
             let staged = self.staged(&access);
@@ -79,11 +78,12 @@ pub(super) fn read(plan: &Plan, sieve: Sieve, store: &dyn Store, buffer: &mut [u
         // 1. Read: single runs into their place, the others into the staging.
         let mut requests = Vec::with_capacity(batch.accesses.len());
         let mut free = &mut staging[..];
+        let end = buffer.len();
         let base = buffer.as_mut_ptr();
         for access in &batch.accesses {
             let piece = match access.single(&batch.copies) {
                 Some(pass) => {
-                    let range = super::buffer_range(&pass.first, buffer.len());
+                    let range = super::buffer_range(&pass.first, end);
                     // SAFETY: the range lies inside the buffer, which is not
                     // touched otherwise until the requests are done, and runs
                     // are disjoint there.
@@ -118,15 +118,8 @@ pub(super) fn read(plan: &Plan, sieve: Sieve, store: &dyn Store, buffer: &mut [u
     Ok(())
 }
 
-/// Writes the section from `data`, with the bytes of each number of `swap`
-/// bytes reversed.
-pub(super) fn write(
-    plan: &Plan,
-    sieve: Sieve,
-    store: &dyn Store,
-    data: &[u8],
-    swap: Option<usize>,
-) -> Result<()> {
+/// Writes the section from `data`.
+pub(super) fn write(plan: &Plan, sieve: Sieve, store: &dyn Store, data: &[u8]) -> Result<()> {
     let mut accesses = Accesses::new(&plan.runs, sieve);
     let mut batch = Batch::default();
     let mut staging = vec![0; plan.staging(sieve)];
@@ -164,7 +157,7 @@ pub(super) fn write(
             image = rest;
             for pass in &batch.copies[access.copies.clone()] {
                 scatter(pass, data, piece, access.offset);
-                if let Some(width) = swap {
+                if let Some(width) = plan.swap {
                     swap_runs(pass, piece, access.offset, width);
                 }
             }
@@ -177,7 +170,7 @@ pub(super) fn write(
             match access.single(&batch.copies) {
                 Some(pass) => {
                     let data = &data[super::buffer_range(&pass.first, data.len())];
-                    match swap {
+                    match plan.swap {
                         None => requests.push(WriteRequest { offset, data }),
                         Some(width) => super::write_swapped(store, offset, data, width)?,
                     }

@@ -28,7 +28,13 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<Opened> {
     let (header_start, header_len) =
         header_extent(&prefix[..known]).map_err(|problem| Error::format(&array, problem))?;
     let start = header_start + header_len;
-    if header_len > LONGEST_HEADER || start > store.len()? {
+    if header_len > LONGEST_HEADER {
+        return Err(Error::format(
+            &array,
+            format!("a header of {header_len} bytes is not believed"),
+        ));
+    }
+    if start > store.len()? {
         return Err(Error::format(
             &array,
             format!("the header should have {header_len} bytes, but the file ends before"),

@@ -45,7 +45,10 @@ impl StorageProfile {
         std::fs::create_dir_all(parent)
             .and_then(|()| std::fs::write(&temporary, text))
             .and_then(|()| std::fs::rename(&temporary, &path))
-            .map_err(|source| Error::file("write", &path, source))?;
+            .map_err(|source| {
+                let _ = std::fs::remove_file(&temporary);
+                Error::file("write", &path, source)
+            })?;
         Ok(path)
     }
 
@@ -176,23 +179,9 @@ fn cold(path: &Path, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(best)
 }
 
-/// Asks the system to drop the file from the page cache; whether it did.
-#[cfg(target_os = "linux")]
+/// Drops the file from the page cache; whether the system did.
 fn forget(path: &Path) -> bool {
-    use std::os::fd::AsRawFd;
-    let Ok(file) = std::fs::File::open(path) else {
-        return false;
-    };
-    // SAFETY: the descriptor is open.
-    let code = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-    let store = FileStore::open(path, outcore_storage::Access::ReadOnly);
-    let left = store.ok().and_then(|store| store.cached(0, SIZE));
-    code == 0 && left.is_some_and(|share| share < 0.1)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn forget(_: &Path) -> bool {
-    false
+    outcore_storage::forget(path).is_ok_and(|left| left < 0.1)
 }
 
 /// Strided copies of 4-byte elements out of a buffer and out of a mapping.

@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use outcore_geometry::{Pass, Passes, Runs};
 
-/// The longest list of copies of one access.
-const MOST_COPIES: usize = 1 << 16;
+/// The longest list of copies of one access, and about that of a batch.
+pub(crate) const MOST_COPIES: usize = 1 << 16;
 
 /// What sieving may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,37 @@
+//! [`forget`]: a file out of the page cache, for measuring what cold reads cost.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::file::{Access, FileStore};
+use crate::store::Store;
+
+/// Writes back what is dirty of the file at `path` and asks the system to drop
+/// it from the page cache. Returns the share that is still there (1.0 where
+/// that is unknown): pages that somebody has mapped and touched stay.
+pub fn forget(path: &Path) -> Result<f64> {
+    let store = FileStore::open(path, Access::ReadOnly)?;
+    drop_pages(path).map_err(|source| Error::Open {
+        path: path.into(),
+        source,
+    })?;
+    Ok(store.cached(0, store.len()?).unwrap_or(1.0))
+}
+
+#[cfg(target_os = "linux")]
+fn drop_pages(path: &Path) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let file = std::fs::File::open(path)?;
+    file.sync_all()?;
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        code => Err(std::io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// Other systems keep what they have.
+#[cfg(not(target_os = "linux"))]
+fn drop_pages(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
