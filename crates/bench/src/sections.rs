@@ -113,7 +113,11 @@ fn contestants<'a>(
         let (result, expected, target) = (found.clone(), expected.clone(), expected.clone());
         let section = section.clone();
         let direction = options.direction;
-        let opened = std::rc::Rc::new(std::cell::RefCell::new(Some(array)));
+        // Cold, an array is open only in its own turn: what a mapping has
+        // touched stays in the cache.
+        let opened = (!options.cold).then_some(array);
+        let opened = std::rc::Rc::new(std::cell::RefCell::new(opened));
+        let array_name = name.to_string();
         let (prepared, checked) = (opened.clone(), opened.clone());
         let reread = section.clone();
         contestants.push(Contestant {
@@ -136,7 +140,7 @@ fn contestants<'a>(
             },
             prepare: Box::new(move || {
                 if options.cold {
-                    reopen_cold(&mut prepared.borrow_mut())?;
+                    *prepared.borrow_mut() = Some(open_cold(&array_name)?.tuned(tuning));
                 }
                 Ok(())
             }),
@@ -150,14 +154,15 @@ fn contestants<'a>(
             }),
             check: Box::new(move || {
                 let mut result = result.borrow_mut();
+                let mut array = checked.borrow_mut();
                 if direction == Direction::Write {
-                    result.fill(0);
-                    let array = checked.borrow();
-                    let read = array
-                        .as_ref()
-                        .expect("prepared")
-                        .read_bytes(&reread, &mut result);
-                    return read.is_ok() && *result == *expected;
+                    let array = array.as_ref().expect("prepared");
+                    if array.read_bytes(&reread, &mut result).is_err() {
+                        return false;
+                    }
+                }
+                if options.cold {
+                    *array = None;
                 }
                 let right = *result == *expected;
                 result.fill(0);
@@ -169,12 +174,8 @@ fn contestants<'a>(
     Ok(contestants)
 }
 
-/// Opens the array anew, without a page of it in the cache: pages that are
-/// mapped stay there, so the mapping of whoever read last must go first.
-fn reopen_cold(opened: &mut Option<Array>) -> Result<()> {
-    let array = opened.take().expect("prepared");
-    let (name, tuning) = (array.name().to_string(), array.tuning());
-    drop(array);
+/// Opens the array without a page of it in the cache.
+fn open_cold(name: &str) -> Result<Array> {
     let left = outcore::storage::forget(Path::new(&format!("{name}/data.bin")))?;
     if left > 0.05 {
         let share = left * 100.0;
@@ -182,6 +183,5 @@ fn reopen_cold(opened: &mut Option<Array>) -> Result<()> {
             "{share:.0}% of the array stay in the page cache"
         )));
     }
-    *opened = Some(Array::open_writable(&name)?.tuned(tuning));
-    Ok(())
+    Array::open_writable(name)
 }

@@ -232,11 +232,6 @@ impl Array {
         Section::whole(self.shape()).expect("the layout has checked the shape")
     }
 
-    /// How sections of this array are moved.
-    pub fn tuning(&self) -> Tuning {
-        self.tuning
-    }
-
     /// The same array, with sections moved as `tuning` says.
     pub fn tuned(&self, tuning: Tuning) -> Self {
         Self {
