@@ -167,7 +167,11 @@ fn parse_document(bytes: &[u8]) -> Result<Document, String> {
         }
         None => return Err(format!("{DESCRIPTOR} has no version")),
     }
-    serde_json::from_value(value).map_err(|e| format!("{DESCRIPTOR} is wrong: {e}"))
+    serde_json::from_value(value).map_err(|e| {
+        // Rust's name of the type says nothing to a user.
+        let problem = e.to_string().replace("u64", "a whole number from 0 on");
+        format!("{DESCRIPTOR} is wrong: {problem}")
+    })
 }
 
 /// Makes the directory with its descriptor and room for the data. `array`
