@@ -20,6 +20,7 @@ const SIZE: u64 = 64 << 20;
 const SMALL: usize = 64;
 const PAGE: usize = 4096;
 const BLOCK: usize = 1 << 20;
+const STRETCH: usize = 256 << 10;
 
 impl StorageProfile {
     /// Measures the file system of `directory`.
@@ -118,12 +119,19 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
             places(64).try_for_each(|offset| Ok(store.read_at(offset, &mut block[..PAGE])?))
         })? / 64.0;
         let together = cold(path, || batches(&store, PAGE, 1).map(drop))? / 256.0;
-        let whole = cold(path, || {
-            (0..SIZE)
-                .step_by(BLOCK)
-                .try_for_each(|offset| Ok(store.read_at(offset, &mut block)?))
+        // What sieving reads: long stretches, but not one after the other.
+        let long = cold(path, || {
+            let mut memory = vec![0u8; 16 * STRETCH];
+            let pieces = memory.chunks_mut(STRETCH).enumerate();
+            let mut requests: Vec<ReadRequest<'_>> = pieces
+                .map(|(at, buffer)| ReadRequest {
+                    offset: (at * 5 % 16) as u64 * (SIZE / 16),
+                    buffer,
+                })
+                .collect();
+            Ok(store.read_batch(&mut requests)?)
         })?;
-        let byte = whole / SIZE as f64;
+        let byte = (long - alone).max(1e-6) / (16 * STRETCH) as f64;
         let each = (alone - PAGE as f64 * byte).max(profile.cached_read.each);
         profile.cold_read = Cost { each, byte };
         profile.parallel = (alone / together).clamp(1.0, 256.0);

@@ -47,7 +47,7 @@ impl Default for StorageProfile {
             },
             cold_read: Cost {
                 each: 70e-6,
-                byte: 0.4e-9,
+                byte: 0.8e-9,
             },
             parallel: 10.0,
             write: Cost {
