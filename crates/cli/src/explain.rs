@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use clap::Args;
-use outcore::{Array, Error, Estimate, Pattern, Pieces, Result, Section, Strategy, Tuning};
+use outcore::{Array, Estimate, Pieces, Result, Section, Strategy, Tuning};
 use serde_json::json;
 
 use crate::bytes;
 use crate::ranks::{once, print};
+use crate::selection::Selection;
 use crate::tuning::{Op, TuningOptions};
 
 /// The most that --analyze holds in memory.
@@ -26,15 +27,8 @@ Examples:
   outcore explain field.oc '(1:100:1, 1:4096:1)' --op write
   outcore explain field.oc '::16, ::16' --analyze")]
 pub(crate) struct Explain {
-    /// The array
-    array: String,
-    /// The section; all of the array if left out
-    #[arg(
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    section: Pattern,
+    #[command(flatten)]
+    selection: Selection,
     /// What is to be done
     #[arg(long, value_enum, default_value = "read")]
     op: Op,
@@ -50,6 +44,12 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn check(&self) -> Result<(), String> {
+        if self.selection.section.depends_on_rank() {
+            return Err(format!(
+                "section '{}' differs from rank to rank, but one rank's access is explained",
+                self.selection.section
+            ));
+        }
         if self.analyze && self.op == Op::Write {
             return Err("--analyze reads; it cannot be used with --op write".into());
         }
@@ -58,9 +58,8 @@ impl Explain {
 
     pub(crate) fn run(&self) -> Result<()> {
         once(|| {
-            let array = Array::open(&self.array)?.tuned(self.tuning.tuning());
-            let section = self.section.section(array.shape(), 0, 1);
-            let section = section.map_err(|e| Error::Invalid(format!("{}: {e}", array.name())))?;
+            let array = Array::open(&self.selection.array)?.tuned(self.tuning.tuning());
+            let section = self.selection.of(&array, 0, 1)?;
             let direction = self.op.direction();
             let cached = array.cached(&section)?;
             let estimates = array.estimates(&section, direction)?;

@@ -11,6 +11,7 @@ mod info;
 mod progress;
 mod ranks;
 mod read;
+mod selection;
 mod text;
 mod tuning;
 mod write;

@@ -5,13 +5,12 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{
-    Arrangement, Array, ArrayDescriptor, Error, Order, Pattern, Result, Section, shape_text,
-};
+use outcore::{Arrangement, Array, ArrayDescriptor, Error, Order, Result, Section, shape_text};
 
 use crate::copy::{Side, Team, copy};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause};
+use crate::selection::Selection;
 use crate::text;
 use crate::tuning::TuningOptions;
 
@@ -35,16 +34,8 @@ Examples:
   outcore read 'raw:data.bin?shape=4096x4096&type=f32&layout=column' ':, 7' -o column7.txt
   outcore read field.oc '(1+32*p:16+32*p:1, 1:4096:1)' -o part%r.npy --ranks 4")]
 pub(crate) struct Read {
-    /// The array
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    array: String,
-    /// The section; all of the array if left out
-    #[arg(
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    section: Pattern,
+    #[command(flatten)]
+    selection: Selection,
     /// The file to write; - prints text
     #[arg(
         short,
@@ -66,11 +57,11 @@ pub(crate) struct Read {
 
 impl Read {
     pub(crate) fn check(&self) -> Result<(), String> {
-        if self.section.depends_on_rank() && !self.output.contains("%r") {
+        if self.selection.section.depends_on_rank() && !self.output.contains("%r") {
             return Err(format!(
                 "section '{}' differs from rank to rank, so the output '{}' must contain %r, \
                  which becomes the rank",
-                self.section, self.output
+                self.selection.section, self.output
             ));
         }
         Ok(())
@@ -79,14 +70,10 @@ impl Read {
     pub(crate) fn run(&self) -> Result<()> {
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
-            let array = Array::open_all(comm, &self.array)?.tuned(self.tuning.tuning());
+            let array = Array::open_all(comm, &self.selection.array)?.tuned(self.tuning.tuning());
             let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
-            let section = comm.agree(
-                self.section
-                    .section(array.shape(), rank, ranks)
-                    .map_err(|error| format!("{}: {error}", array.name())),
-            )?;
-            let own = !self.section.depends_on_rank();
+            let section = self.selection.of_each(comm, &array)?;
+            let own = !self.selection.section.depends_on_rank();
             let shares = if own { ranks } else { 1 };
             let bytes = section.count() * array.layout().element_size() / shares;
             let progress = Progress::shared(&progress, "reading", comm, bytes)?;
@@ -122,7 +109,7 @@ impl Read {
         if output == "-" || output.ends_with(".txt") || output.ends_with(".csv") {
             let print = || {
                 self.check_free(output)?;
-                text::write(array, section, &self.section, output)
+                text::write(array, section, &self.selection.section, output)
             };
             return Ok(comm.agree(if comm.rank() == 0 { print() } else { Ok(()) })?);
         }
@@ -163,7 +150,7 @@ impl Read {
     /// The output has the section's shape without the axes given by one
     /// index, and the array's axis order as far as its format allows.
     fn output_descriptor(&self, array: &Array, section: &Section, output: &str) -> ArrayDescriptor {
-        let dropped = self.section.single_axes(array.shape().len());
+        let dropped = self.selection.section.single_axes(array.shape().len());
         let shape = section.shape();
         let kept: Vec<usize> = (0..shape.len())
             .filter(|axis| !dropped.contains(axis))

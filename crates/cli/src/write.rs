@@ -4,14 +4,13 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{
-    Arrangement, Array, ByteOrder, Error, Fill, Order, Pattern, Result, Section, shape_text,
-};
+use outcore::{Arrangement, Array, ByteOrder, Error, Fill, Order, Result, Section, shape_text};
 
 use crate::copy::{Side, Team, copy};
 use crate::create::fill_section;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
+use crate::selection::Selection;
 use crate::tuning::TuningOptions;
 
 /// Write into a section of an array, from a file or with made-up values
@@ -28,16 +27,8 @@ Examples:
   outcore write field.oc ':, 0' --fill 1.5
   outcore write field.oc --fill random --seed 7 --ranks 4")]
 pub(crate) struct Write {
-    /// The array
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    array: String,
-    /// The section; all of the array if left out
-    #[arg(
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
-    section: Pattern,
+    #[command(flatten)]
+    selection: Selection,
     #[command(flatten)]
     values: Values,
     /// The seed of --fill random
@@ -65,16 +56,12 @@ impl Write {
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
             let array = comm
-                .agree(Array::open_writable(&self.array))?
+                .agree(Array::open_writable(&self.selection.array))?
                 .tuned(self.tuning.tuning());
-            let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
-            let section = comm.agree(
-                self.section
-                    .section(array.shape(), rank, ranks)
-                    .map_err(|error| format!("{}: {error}", array.name())),
-            )?;
+            let rank = comm.rank() as u64;
+            let section = self.selection.of_each(comm, &array)?;
             // A section for each rank is its own work; one for all is divided.
-            let group = if self.section.depends_on_rank() {
+            let group = if self.selection.section.depends_on_rank() {
                 comm.split(Some(rank), 0)?.expect("every rank has a colour")
             } else {
                 comm.clone()
@@ -106,7 +93,7 @@ impl Write {
         let Some(file) = &self.values.from else {
             return Ok(());
         };
-        let file = if self.section.depends_on_rank() {
+        let file = if self.selection.section.depends_on_rank() {
             &file.replace("%r", &rank.to_string())
         } else {
             file

@@ -119,6 +119,7 @@ fn explain_says_what_each_strategy_costs() {
     let message = place.fails(2, "explain a.oc --op write --analyze");
     assert!(message.contains("--analyze reads"), "{message}");
     assert!(place.fails(1, "explain a.oc 0:1001").contains("axis 0"));
+    assert!(place.fails(2, "explain a.oc p:N").contains("rank to rank"));
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! The arguments ARRAY and SECTION.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use outcore::{Array, Comm, Error, Pattern, Result, Section};
+
+/// An array and a section of it.
+#[derive(Args)]
+pub(crate) struct Selection {
+    /// The array
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) array: String,
+    /// The section; all of the array if left out
+    #[arg(
+        default_value = "",
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) section: Pattern,
+}
+
+impl Selection {
+    /// The section of `array` for rank `rank` of `ranks`.
+    pub(crate) fn of(&self, array: &Array, rank: usize, ranks: usize) -> Result<Section> {
+        let section = self
+            .section
+            .section(array.shape(), rank as u64, ranks as u64);
+        section.map_err(|error| Error::Invalid(format!("{}: {error}", array.name())))
+    }
+
+    /// Collective: this rank's section of `array`. All ranks have one, or all
+    /// return the same error.
+    pub(crate) fn of_each(&self, comm: &Comm, array: &Array) -> Result<Section> {
+        Ok(comm.agree(self.of(array, comm.rank(), comm.size()))?)
+    }
+}
