@@ -1,5 +1,7 @@
 //! Amounts of bytes as people write them: `512MiB`, `2GB`, `4096`.
 
+pub(crate) use outcore::bytes_text as show;
+
 /// Reads an amount of bytes.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let digits = text
@@ -36,22 +38,6 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
-/// Writes an amount of bytes: `1.5 GiB`.
-pub(crate) fn show(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if bytes < 1024 {
-        return format!("{bytes} bytes");
-    }
-    let power = (bytes.ilog2() / 10) as usize;
-    let amount = bytes as f64 / (1u64 << (10 * power)) as f64;
-    let digits = if amount < 10.0 && amount.fract() != 0.0 {
-        2
-    } else {
-        usize::from(amount.fract() != 0.0)
-    };
-    format!("{amount:.digits$} {}", UNITS[power - 1])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,9 +57,5 @@ mod tests {
         for text in ["", "MiB", "-1", "12 parsecs", "99999999999TB", "1e400"] {
             assert!(parse(text).is_err(), "{text}");
         }
-        assert_eq!(show(1 << 30), "1 GiB");
-        assert_eq!(show(1_500_000), "1.43 MiB");
-        assert_eq!(show(7), "7 bytes");
-        assert_eq!(show(u64::MAX), "16 EiB");
     }
 }

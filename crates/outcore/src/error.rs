@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::bytes::bytes_text;
 use crate::element::ElementType;
 
 /// The result of an outcore call.
@@ -71,6 +72,19 @@ pub enum Error {
     ReadOnly {
         /// The array.
         array: String,
+    },
+    /// A memory budget that is too small.
+    #[error(
+        "{purpose} needs at least {} of memory, but the budget is {}",
+        bytes_text(*least), bytes_text(*limit)
+    )]
+    Memory {
+        /// What needs the memory, as in "the sweep".
+        purpose: String,
+        /// The smallest budget of the whole process that works, in bytes.
+        least: u64,
+        /// The budget of the whole process, in bytes.
+        limit: u64,
     },
     /// A value that cannot be used as given.
     #[error("{0}")]

@@ -30,6 +30,8 @@
 //! ```
 
 mod array;
+mod budget;
+mod bytes;
 mod descriptor;
 mod draft;
 mod element;
@@ -44,6 +46,8 @@ mod run;
 mod strategy;
 
 pub use array::Array;
+pub use budget::{MemoryBudget, Reservation};
+pub use bytes::bytes_text;
 pub use descriptor::{ArrayDescriptor, Stripes};
 pub use draft::Draft;
 pub use element::{ByteOrder, Element, ElementType};
