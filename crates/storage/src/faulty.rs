@@ -196,6 +196,10 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.cached(offset, len)
     }
 
+    fn forget(&self) -> Result<()> {
+        self.inner.forget()
+    }
+
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         self.inner.lock(offset, len)
     }

@@ -33,6 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::batch::{Batch, Direction, Transfer};
 use crate::direct::DirectFile;
 use crate::error::{Error, Result};
+use crate::forget::drop_pages;
 use crate::mapping::{Mapping, file_len};
 use crate::range_lock::{FileLocks, RangeLock};
 use crate::residency::cached_share;
@@ -338,6 +339,11 @@ impl Store for FileStore {
             return Some(0.0);
         }
         cached_share(&self.file, || self.map().ok().flatten(), offset, end)
+    }
+
+    fn forget(&self) -> Result<()> {
+        self.sync()?;
+        drop_pages(&self.file).map_err(|source| Error::sync(self.name(), source))
     }
 
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {

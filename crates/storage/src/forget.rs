@@ -1,8 +1,10 @@
 //! [`forget`]: a file out of the page cache, for measuring what cold reads cost.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::{Access, FileStore};
 use crate::store::Store;
 
@@ -11,27 +13,23 @@ use crate::store::Store;
 /// that is unknown): pages that somebody has mapped and touched stay.
 pub fn forget(path: &Path) -> Result<f64> {
     let store = FileStore::open(path, Access::ReadOnly)?;
-    drop_pages(path).map_err(|source| Error::Open {
-        path: path.into(),
-        source,
-    })?;
+    store.forget()?;
     Ok(store.cached(0, store.len()?).unwrap_or(1.0))
 }
 
+/// Asks the system to drop the clean pages of a file.
 #[cfg(target_os = "linux")]
-fn drop_pages(path: &Path) -> std::io::Result<()> {
+pub(crate) fn drop_pages(file: &File) -> io::Result<()> {
     use std::os::fd::AsRawFd;
-    let file = std::fs::File::open(path)?;
-    file.sync_all()?;
     // SAFETY: the descriptor is open.
     match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
         0 => Ok(()),
-        code => Err(std::io::Error::from_raw_os_error(code)),
+        code => Err(io::Error::from_raw_os_error(code)),
     }
 }
 
 /// Other systems keep what they have.
 #[cfg(not(target_os = "linux"))]
-fn drop_pages(_: &Path) -> std::io::Result<()> {
+pub(crate) fn drop_pages(_: &File) -> io::Result<()> {
     Ok(())
 }

@@ -66,6 +66,10 @@ macro_rules! store_behind {
                 (**self).cached(offset, len)
             }
 
+            fn forget(&self) -> Result<()> {
+                (**self).forget()
+            }
+
             fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
                 (**self).lock(offset, len)
             }

@@ -116,6 +116,13 @@ pub trait Store: Debug + Send + Sync {
         None
     }
 
+    /// Writes back what is not yet on stable storage, and asks the system to
+    /// drop the bytes from memory, for measuring what cold reads cost. What
+    /// somebody has mapped and touched may stay; [`Store::cached`] tells.
+    fn forget(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Waits until nobody else has locked any of the `len` bytes at `offset`,
     /// and locks them until the answer is dropped: what a read-modify-write
     /// needs. It keeps out other threads and stores of the same bytes in this

@@ -240,6 +240,10 @@ impl Store for StripedStore {
         (bytes > 0).then(|| cached / bytes as f64)
     }
 
+    fn forget(&self) -> Result<()> {
+        self.disks.iter().try_for_each(|disk| disk.forget())
+    }
+
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         check_long_range(self, offset, len)?;
         self.disks[0].lock(offset, len)
