@@ -1,4 +1,4 @@
-//! The options `--strategy`, `--buffer` and `--gap`, and `--op`.
+//! The options `--strategy`, `--buffer`, `--gap` and `--whole-slices`, and `--op`.
 
 use clap::{Args, ValueEnum};
 use outcore::{Direction, Strategy, Tuning};
@@ -17,14 +17,21 @@ pub(crate) struct TuningOptions {
     /// The largest gap that sieving moves along [default: what costs as much as a request]
     #[arg(long, value_name = "BYTES", value_parser = bytes::parse)]
     gap: Option<u64>,
+    /// Sieve everything between the section's bounds along the file's slowest axis, in whole slices
+    #[arg(long, conflicts_with_all = ["strategy", "gap"])]
+    whole_slices: bool,
 }
 
 impl TuningOptions {
     pub(crate) fn tuning(&self) -> Tuning {
         Tuning {
-            strategy: self.strategy,
+            strategy: match self.whole_slices {
+                true => Strategy::Sieving,
+                false => self.strategy,
+            },
             buffer: self.buffer,
             gap: self.gap,
+            whole_slices: self.whole_slices,
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::format::{self, Location, Opened};
 use crate::plan::Plan;
 use crate::strategy::choose::{Estimate, Situation};
 use crate::strategy::profile::StorageProfile;
+use crate::strategy::slices::Slices;
 use crate::strategy::{Direction, Strategy, Tuning};
 
 /// An array on disk.
@@ -251,7 +252,7 @@ impl Array {
     /// What moving `section` would do, without doing it.
     pub fn plan(&self, section: &Section, direction: Direction) -> Result<Plan> {
         let runs = self.runs(section)?;
-        let method = self.situation(&runs, direction).method(&runs);
+        let method = self.situation(section, &runs, direction).method(&runs);
         let width = self.element_type().swap_width();
         let swap = (self.descriptor.byte_order != ByteOrder::NATIVE && width > 1).then_some(width);
         Ok(Plan {
@@ -265,7 +266,7 @@ impl Array {
     /// What each strategy would take to move `section`, the fastest first.
     pub fn estimates(&self, section: &Section, direction: Direction) -> Result<Vec<Estimate>> {
         let runs = self.runs(section)?;
-        Ok(self.situation(&runs, direction).estimates(&runs))
+        Ok(self.situation(section, &runs, direction).estimates(&runs))
     }
 
     /// About what share of the section's extent is in the page cache; `None`
@@ -283,13 +284,19 @@ impl Array {
             .map_err(Error::geometry(&self.name))
     }
 
-    fn situation(&self, runs: &Runs, direction: Direction) -> Situation<'_> {
+    fn situation(&self, section: &Section, runs: &Runs, direction: Direction) -> Situation<'_> {
+        let whole_slices = self.tuning.whole_slices
+            && self.tuning.strategy == Strategy::Sieving
+            && !section.is_empty();
+        let slices =
+            whole_slices.then(|| Slices::of(&self.layout, section, self.tuning.buffer.max(1)));
         let situation = |cached| Situation {
             profile: &self.profile,
             tuning: &self.tuning,
             direction,
             cached,
             mappable: self.mappable,
+            slices,
         };
         // Asking costs some microseconds: only if it makes a difference.
         if self.tuning.strategy != Strategy::Auto {

@@ -69,7 +69,7 @@ impl Plan {
     /// The bytes of the buffer that sieving needs for this plan.
     pub(crate) fn staging(&self, sieve: Sieve) -> usize {
         let Footprint { start, end, .. } = self.runs.footprint(0);
-        sieve.buffer.min(end - start) as usize
+        sieve.staging(start, end)
     }
 }
 
@@ -85,7 +85,10 @@ impl fmt::Display for Plan {
         };
         writeln!(f, "strategy  {}", self.strategy())?;
         if let Method::Sieving(sieve) = self.method {
-            writeln!(f, "gap       up to {} bytes", sieve.gap)?;
+            match sieve.slices {
+                None => writeln!(f, "gap       up to {} bytes", sieve.gap)?,
+                Some(slices) => writeln!(f, "slices    whole, {} bytes at a time", slices.window)?,
+            }
             writeln!(f, "buffer    {} bytes", self.staging(sieve))?;
         }
         writeln!(f, "runs      {runs}")?;

@@ -123,11 +123,14 @@ fn cases() -> impl Strategy<Value = (ArrayDescriptor, Vec<Section>)> {
 fn tunings() -> impl Strategy<Value = Tuning> {
     let buffer = prop_oneof![1u64..200, Just(4 << 20)];
     let gap = proptest::option::of(prop_oneof![0u64..100, Just(u64::MAX)]);
-    (0..MoveBy::ALL.len(), buffer, gap).prop_map(|(at, buffer, gap)| Tuning {
-        strategy: MoveBy::ALL[at],
-        buffer,
-        gap,
-    })
+    (0..MoveBy::ALL.len(), buffer, gap, any::<bool>()).prop_map(
+        |(at, buffer, gap, whole_slices)| Tuning {
+            strategy: MoveBy::ALL[at],
+            buffer,
+            gap,
+            whole_slices,
+        },
+    )
 }
 
 /// Writes random bytes through the array and the oracle, and compares every

@@ -18,6 +18,7 @@ use outcore_geometry::{Footprint, Runs};
 
 use super::profile::StorageProfile;
 use super::sieving::Sieve;
+use super::slices::Slices;
 use super::{Direction, Method, Strategy, Tuning};
 
 const PAGE: u64 = 4096;
@@ -56,6 +57,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) cached: f64,
     /// Whether the store can be mapped.
     pub(crate) mappable: bool,
+    /// The whole slices, if sieving is to move those.
+    pub(crate) slices: Option<Slices>,
 }
 
 impl Situation<'_> {
@@ -120,6 +123,7 @@ impl Situation<'_> {
             gap,
             largest,
             buffer,
+            slices: self.slices,
         }
     }
 
@@ -148,10 +152,15 @@ impl Situation<'_> {
 
     fn sieving(&self, runs: &Runs, count: u64, useful: u64) -> Estimate {
         let sieve = self.sieve();
-        let Footprint {
-            accesses, bytes, ..
-        } = runs.footprint(sieve.gap);
-        let accesses = accesses + bytes / sieve.largest;
+        let (accesses, bytes) = match sieve.slices {
+            Some(slices) => (slices.accesses(), slices.end - slices.start),
+            None => {
+                let Footprint {
+                    accesses, bytes, ..
+                } = runs.footprint(sieve.gap);
+                (accesses + bytes / sieve.largest, bytes)
+            }
+        };
         let read = self.reading(accesses, bytes);
         // Runs that are accesses by themselves go straight to their place.
         let copied = if bytes == useful && accesses == count {
@@ -234,6 +243,7 @@ mod tests {
             direction,
             cached,
             mappable,
+            slices: None,
         };
         ask(&situation, &layout.runs(&section).unwrap())
     }

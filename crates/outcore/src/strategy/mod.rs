@@ -8,6 +8,7 @@ mod calibrate;
 pub(crate) mod choose;
 pub(crate) mod profile;
 pub(crate) mod sieving;
+pub(crate) mod slices;
 
 use std::fmt;
 use std::str::FromStr;
@@ -89,6 +90,11 @@ pub struct Tuning {
     pub buffer: u64,
     /// The largest gap that sieving moves along; the cost model's if `None`.
     pub gap: Option<u64>,
+    /// Sieving moves everything between the section's bounds along the file's
+    /// slowest axis, in as many whole slices at a time as the buffer holds,
+    /// whatever that costs: the form of the thesis (Thakur 1995, section
+    /// 5.5.1). Means something with [`Strategy::Sieving`] alone.
+    pub whole_slices: bool,
 }
 
 impl Default for Tuning {
@@ -97,6 +103,7 @@ impl Default for Tuning {
             strategy: Strategy::Auto,
             buffer: 4 << 20,
             gap: None,
+            whole_slices: false,
         }
     }
 }

@@ -6,8 +6,9 @@
 //! run by run while the gap to the next run is at most `gap` bytes and the
 //! access stays within `largest` bytes; how many runs of a pass fit follows by
 //! one division. With a gap without limit and the whole buffer for one access
-//! this is the memory-limited sieving of the thesis; with a gap of 0 it is the
-//! direct method.
+//! this is the memory-limited sieving of the thesis, apart from what lies before
+//! the first and behind the last run (see [`slices`](super::slices)); with a gap
+//! of 0 it is the direct method.
 //!
 //! Invariants: accesses are disjoint and ascending; each run lies in exactly
 //! one of them; an access longer than `largest` is a single run, which needs
@@ -16,6 +17,8 @@
 use std::ops::Range;
 
 use outcore_geometry::{Pass, Passes, Runs};
+
+use super::slices::{Slices, cut};
 
 /// The longest list of copies of one access, and about that of a batch.
 pub(crate) const MOST_COPIES: usize = 1 << 16;
@@ -29,6 +32,18 @@ pub(crate) struct Sieve {
     pub(crate) largest: u64,
     /// The bytes of the buffer for all accesses in flight; at least `largest`.
     pub(crate) buffer: u64,
+    /// Whole slices instead, whatever the gaps.
+    pub(crate) slices: Option<Slices>,
+}
+
+impl Sieve {
+    /// The bytes of the buffer that accesses between `start` and `end` need.
+    pub(crate) fn staging(&self, start: u64, end: u64) -> usize {
+        match self.slices {
+            Some(slices) => slices.window.min(slices.end - slices.start) as usize,
+            None => self.buffer.min(end - start) as usize,
+        }
+    }
 }
 
 /// One stretch of the file.
@@ -48,7 +63,7 @@ impl Access {
     /// The one run that it is, if it is one.
     pub(crate) fn single<'a>(&self, copies: &'a [Pass]) -> Option<&'a Pass> {
         match &copies[self.copies.clone()] {
-            [pass] if pass.count == 1 => Some(pass),
+            [pass] if pass.count == 1 && pass.first.len == self.len => Some(pass),
             _ => None,
         }
     }
@@ -58,22 +73,36 @@ impl Access {
 pub(crate) struct Accesses {
     passes: Passes,
     /// What is left of the pass that the last access ended in.
-    rest: Option<Pass>,
+    rest: [Option<Pass>; 2],
     sieve: Sieve,
+    /// Where the next window of whole slices begins.
+    at: u64,
 }
 
 impl Accesses {
     pub(crate) fn new(runs: &Runs, sieve: Sieve) -> Self {
         Self {
             passes: runs.passes(),
-            rest: None,
+            rest: [None, None],
             sieve,
+            at: sieve.slices.map_or(0, |slices| slices.start),
         }
+    }
+
+    fn next_pass(&mut self) -> Option<Pass> {
+        let [first, second] = &mut self.rest;
+        first
+            .take()
+            .or_else(|| second.take())
+            .or_else(|| self.passes.next())
     }
 
     /// The next access; its passes are added to `copies`.
     pub(crate) fn next(&mut self, copies: &mut Vec<Pass>) -> Option<Access> {
-        let mut pass = self.rest.take().or_else(|| self.passes.next())?;
+        if let Some(slices) = self.sieve.slices {
+            return self.next_window(slices, copies);
+        }
+        let mut pass = self.next_pass()?;
         let start = pass.first.file_offset;
         let from = copies.len();
         let mut end = start;
@@ -97,7 +126,7 @@ impl Accesses {
             match following {
                 Some(next) if self.joins(start, end, &next, copies.len() - from) => pass = next,
                 other => {
-                    self.rest = other;
+                    self.rest = [other, None];
                     let copies = from..copies.len();
                     return Some(Access {
                         offset: start,
@@ -108,6 +137,43 @@ impl Accesses {
                 }
             }
         }
+    }
+
+    /// The next whole slices; fewer than a window has if they need too many
+    /// copies.
+    fn next_window(&mut self, slices: Slices, copies: &mut Vec<Pass>) -> Option<Access> {
+        let start = self.at;
+        let mut end = slices.end.min(start.saturating_add(slices.window));
+        let from = copies.len();
+        let mut useful = 0;
+        while start < end
+            && let Some(pass) = self.next_pass()
+        {
+            if copies.len() - from >= MOST_COPIES {
+                end = end.min(pass.first.file_offset);
+            }
+            if pass.first.file_offset >= end {
+                self.rest = [Some(pass), self.rest[1].take()];
+                break;
+            }
+            let (before, rest) = cut(pass, end);
+            for pass in before.into_iter().flatten() {
+                useful += pass.count * pass.first.len;
+                copies.push(pass);
+            }
+            if let [Some(left), others] = rest {
+                let others = others.or(self.rest[1].take());
+                self.rest = [Some(left), others];
+                break;
+            }
+        }
+        self.at = end;
+        (start < end).then(|| Access {
+            offset: start,
+            len: end - start,
+            useful,
+            copies: from..copies.len(),
+        })
     }
 
     /// Whether the first run of `next` goes into the access from `start` to
@@ -146,6 +212,7 @@ mod tests {
             gap: u64::MAX,
             largest: 4000,
             buffer: 4000,
+            slices: None,
         };
         let found = accesses(&layout, &section, sieve);
         // From element (0, 0) to (98, 95) there are 98 * 400 + 384 bytes; an
@@ -157,6 +224,7 @@ mod tests {
     proptest! {
         #[test]
         fn accesses_cover_each_run_once_within_the_limits(
+            whole_slices in any::<bool>(),
             axes in proptest::collection::vec((1u64..9, 0u64..4, 1u64..4, 1u64..5), 1..4),
             column in any::<bool>(), tiled in any::<bool>(),
             gap in prop_oneof![Just(0u64), 1u64..40, Just(u64::MAX)], largest in 1u64..300,
@@ -167,7 +235,14 @@ mod tests {
             let layout = Layout::new(&shape, 4, &order, tiled.then_some(&tile[..])).unwrap();
             let taken = axes.iter().map(|(n, lower, stride, _)| AxisSection::range(*lower.min(n), *n, *stride).unwrap());
             let section = Section::new(taken.collect()).unwrap();
-            let sieve = Sieve { gap, largest, buffer: largest };
+            let slices = (whole_slices && section.count() > 0).then(|| Slices::of(&layout, &section, largest));
+            let sieve = Sieve { gap, largest, buffer: largest, slices };
+            if let Some(slices) = slices {
+                let found = accesses(&layout, &section, sieve);
+                prop_assert_eq!(found.len() as u64, slices.accesses());
+                prop_assert_eq!(found.iter().map(|(access, _)| access.len).sum::<u64>(), slices.end - slices.start);
+                prop_assert!(found.iter().all(|(access, _)| access.offset % 4 == 0 && access.len % 4 == 0));
+            }
             let mut covered = Vec::new();
             let mut last_end = 0;
             for (access, copies) in accesses(&layout, &section, sieve) {
@@ -183,7 +258,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(useful, access.useful);
-                prop_assert!(access.len <= largest || access.single(&copies).is_some());
+                prop_assert!(access.len <= largest.max(4) || access.single(&copies).is_some());
             }
             covered.sort_unstable();
             let all: Vec<u64> = (0..section.count() * 4).collect();
@@ -196,7 +271,7 @@ mod tests {
         ) {
             let layout = Layout::new(&[rows, columns], 4, &Order::Row, None).unwrap();
             let section = Section::parse(&format!("::{stride}, ::{across}"), layout.shape()).unwrap();
-            let sieve = Sieve { gap, largest: u64::MAX / 4, buffer: u64::MAX / 4 };
+            let sieve = Sieve { gap, largest: u64::MAX / 4, buffer: u64::MAX / 4, slices: None };
             let found = accesses(&layout, &section, sieve);
             let footprint = layout.runs(&section).unwrap().footprint(gap);
             prop_assert_eq!(found.len() as u64, footprint.accesses);
