@@ -202,6 +202,8 @@ impl Array {
         }
         let mut same = self.clone();
         same.descriptor.shape = shape.to_vec();
+        // A placement is for the axes as they are in the file.
+        same.descriptor.local = None;
         if matches!(same.descriptor.arrangement.order, Order::Axes(_)) {
             // The k-th long axis stays the k-th; axes of one index may stand anywhere.
             let long = |shape: &[u64]| -> Vec<usize> {

@@ -2,8 +2,7 @@
 //!
 //! The out-of-core array descriptor (OCAD) of Thakur 1995, section 5.4.1, as
 //! far as it belongs to the file: global shape, element type, storage order,
-//! placement. What belongs to a program at run time (the in-core bounds, the
-//! processors of each axis) is a `Distribution` there.
+//! placement.
 
 use std::path::PathBuf;
 
@@ -12,6 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::element::{ByteOrder, ElementType};
 use crate::error::{Error, Result};
+use crate::placement::LocalPlacement;
+use crate::placement::parts::Parts;
 
 /// What must be known of an array to find its elements in its files.
 ///
@@ -35,6 +36,8 @@ pub struct ArrayDescriptor {
     pub arrangement: Arrangement,
     /// How the data are spread over directories; one file if `None`.
     pub stripes: Option<Stripes>,
+    /// How the data are spread over one file a rank; one file if `None`.
+    pub local: Option<LocalPlacement>,
     /// Whatever the user wants to keep with the array.
     pub attributes: Map<String, Value>,
 }
@@ -57,6 +60,7 @@ impl ArrayDescriptor {
             byte_order: ByteOrder::NATIVE,
             arrangement: Arrangement::default(),
             stripes: None,
+            local: None,
             attributes: Map::new(),
         }
     }
@@ -76,6 +80,12 @@ impl ArrayDescriptor {
     /// With the data striped over directories.
     pub fn striped(mut self, stripes: Stripes) -> Self {
         self.stripes = Some(stripes);
+        self
+    }
+
+    /// With one file a rank.
+    pub fn placed(mut self, placement: LocalPlacement) -> Self {
+        self.local = Some(placement);
         self
     }
 
@@ -116,6 +126,10 @@ impl ArrayDescriptor {
                 ));
             }
         }
-        self.to_layout().map_err(Error::geometry(array))
+        let layout = self.to_layout().map_err(Error::geometry(array))?;
+        if let Some(placement) = &self.local {
+            Parts::new(placement, self).map_err(|problem| Error::format(array, problem))?;
+        }
+        Ok(layout)
     }
 }

@@ -18,6 +18,13 @@ use crate::format::{Location, native, npy};
 #[derive(Debug)]
 pub struct Draft {
     array: Array,
+    unnamed: Unnamed,
+}
+
+/// The files of an array that does not have its name yet. Dropped, they are
+/// removed.
+#[derive(Debug)]
+pub(crate) struct Unnamed {
     place: Location,
     temporary: Temporary,
     replace: bool,
@@ -52,6 +59,36 @@ impl Draft {
     /// Begins the array `name`, filled with zeros. Fails if something of that
     /// name exists, unless `replace` is set.
     pub(crate) fn begin(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Self> {
+        let unnamed = Unnamed::begin(name, descriptor, replace)?;
+        if descriptor.local.is_some() {
+            let described = native::describe(&unnamed.temporary.path)?;
+            if let Some((_, files)) = described.parts() {
+                files.iter().try_for_each(native::create_part)?;
+            }
+        }
+        let location = unnamed.place.at(unnamed.temporary.path.clone());
+        let array = Array::open_at(&location, Access::ReadWrite)?;
+        Ok(Self { array, unnamed })
+    }
+
+    /// The text under which other ranks can open the unfinished array.
+    pub fn temporary_name(&self) -> &str {
+        self.array.name()
+    }
+
+    /// Syncs the array, gives it its name, and opens it there for reading and
+    /// writing.
+    pub fn commit(self) -> Result<Array> {
+        self.array.sync()?;
+        let place = self.unnamed.name()?;
+        Array::open_at(&place, Access::ReadWrite)
+    }
+}
+
+impl Unnamed {
+    /// Makes the files of the array `name` under a temporary name, except
+    /// those of the ranks if it is placed locally.
+    pub(crate) fn begin(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Self> {
         let place = Location::of_new(name)?;
         let path = place.path();
         check_free(name, &place, replace)?;
@@ -62,8 +99,7 @@ impl Draft {
             path: beside(path)?,
             outside: Vec::new(),
         };
-        let location = place.at(temporary.path.clone());
-        match &location {
+        match &place.at(temporary.path.clone()) {
             Location::Native(path) => {
                 native::create(name, path, descriptor, &mut temporary.outside)?
             }
@@ -74,24 +110,20 @@ impl Draft {
                 FileStore::create(&raw.path)?.set_len(end)?;
             }
         }
-        let array = Array::open_at(&location, Access::ReadWrite)?;
         Ok(Self {
-            array,
             place,
             temporary,
             replace,
         })
     }
 
-    /// The text under which other ranks can open the unfinished array.
-    pub fn temporary_name(&self) -> &str {
-        self.array.name()
+    /// Where the files are now.
+    pub(crate) fn path(&self) -> &Path {
+        &self.temporary.path
     }
 
-    /// Syncs the array, gives it its name, and opens it there for reading and
-    /// writing.
-    pub fn commit(mut self) -> Result<Array> {
-        self.array.sync()?;
+    /// Gives the array, whose data are on stable storage, its name.
+    pub(crate) fn name(mut self) -> Result<Location> {
         let (from, to) = (&self.temporary.path, self.place.path());
         if from.is_dir() {
             sync_directory(from)?;
@@ -111,7 +143,7 @@ impl Draft {
             self.temporary.outside.clear();
         }
         sync_directory(parent(to))?;
-        Array::open_at(&self.place, Access::ReadWrite)
+        Ok(self.place.clone())
     }
 }
 

@@ -39,6 +39,7 @@ mod error;
 mod execute;
 mod fill;
 mod format;
+mod placement;
 mod plan;
 mod reorder;
 mod resident;
@@ -62,6 +63,7 @@ pub use outcore_geometry::{
 };
 pub use outcore_storage as storage;
 pub use outcore_transport::{Comm, Error as TransportError, Exchange, Op};
+pub use placement::{Block, Boundary, LocalArray, LocalDraft, LocalPlacement};
 pub use plan::Plan;
 pub use reorder::reorder;
 pub use resident::PeakMemory;

@@ -16,14 +16,14 @@ pub(crate) enum Location {
     /// A NumPy file.
     Npy(PathBuf),
     /// Any file, described in the text itself.
-    Raw(RawFile),
+    Raw(Box<RawFile>),
 }
 
 impl Location {
     /// The array that exists under `text`.
     pub(crate) fn of_existing(text: &str) -> Result<Self> {
         if let Some(raw) = text.strip_prefix("raw:") {
-            return RawFile::parse(raw).map(Self::Raw);
+            return Ok(Self::Raw(RawFile::parse(raw)?.into()));
         }
         let path = PathBuf::from(text);
         let metadata =
@@ -46,7 +46,7 @@ impl Location {
     /// The array that is to be made under `text`, whose ending names the format.
     pub(crate) fn of_new(text: &str) -> Result<Self> {
         if let Some(raw) = text.strip_prefix("raw:") {
-            return RawFile::parse(raw).map(Self::Raw);
+            return Ok(Self::Raw(RawFile::parse(raw)?.into()));
         }
         let path = PathBuf::from(text.trim_end_matches('/'));
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -82,10 +82,11 @@ impl Location {
         match self {
             Self::Native(_) => Self::Native(path),
             Self::Npy(_) => Self::Npy(path),
-            Self::Raw(raw) => Self::Raw(RawFile {
-                path,
-                ..raw.clone()
-            }),
+            Self::Raw(raw) => {
+                let mut moved = raw.clone();
+                moved.path = path;
+                Self::Raw(moved)
+            }
         }
     }
 }

@@ -61,6 +61,6 @@ pub(crate) fn open(location: &Location, access: Access) -> Result<Opened> {
     }
 }
 
-fn open_file(path: &Path, access: Access) -> Result<Arc<dyn Store>> {
+pub(crate) fn open_file(path: &Path, access: Access) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(FileStore::open(path, access)?))
 }

@@ -1,10 +1,11 @@
 //! Outcore's own format: a directory `name.oc/` with a descriptor `array.json`
-//! and the data, in one file beside it or in stripe files in the directories
-//! that the descriptor lists.
+//! and the data: in one file beside it, in stripe files in the directories that
+//! the descriptor lists, or in one file a rank, beside it or in such directories.
 //!
 //! The names of data files are not free: one data file is always `data.bin`,
-//! and stripe files are named by the array's id, so a descriptor from a
-//! stranger cannot lead to a file of another kind.
+//! the file of rank 3 is `part3.bin`, and stripes and parts in other directories
+//! are named by the array's id, so a descriptor from a stranger cannot lead to a
+//! file of another kind.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -12,13 +13,18 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use outcore_geometry::Distribution;
 use outcore_storage::{Access, FileStore, Store, StripedStore};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::descriptor::{ArrayDescriptor, Stripes};
 use crate::error::{Error, Result};
+use crate::format::raw::RawFile;
 use crate::format::{Opened, open_file};
+use crate::placement::LocalPlacement;
+use crate::placement::parts::Parts;
+use crate::placement::store::PartsStore;
 
 const DESCRIPTOR: &str = "array.json";
 const DATA: &str = "data.bin";
@@ -56,9 +62,76 @@ enum Placement {
         unit: u64,
         directories: Vec<PathBuf>,
     },
+    /// One file a rank: its local array with overlap areas.
+    Local {
+        id: String,
+        distribution: String,
+        grid: Vec<u64>,
+        ranks: u64,
+        overlap: Vec<(u64, u64)>,
+        /// One a rank, or none: beside the descriptor.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        directories: Vec<PathBuf>,
+    },
+}
+
+/// What a directory says of itself.
+pub(crate) struct Described {
+    pub(crate) descriptor: ArrayDescriptor,
+    files: Files,
+}
+
+/// The data files of an array.
+enum Files {
+    One(PathBuf),
+    Stripes(Vec<PathBuf>),
+    Parts(Vec<PathBuf>),
+}
+
+impl Described {
+    /// The part of each rank as a file of its own; none if the array is not
+    /// placed locally.
+    pub(crate) fn parts(&self) -> Option<(Parts, Vec<RawFile>)> {
+        let (Some(placement), Files::Parts(files)) = (&self.descriptor.local, &self.files) else {
+            return None;
+        };
+        let parts = Parts::new(placement, &self.descriptor).expect("the descriptor is checked");
+        let file = |(rank, path): (usize, &PathBuf)| RawFile {
+            path: path.clone(),
+            descriptor: parts.descriptor(&self.descriptor, rank),
+            offset: 0,
+        };
+        let files = files.iter().enumerate().map(file).collect();
+        Some((parts, files))
+    }
 }
 
 pub(crate) fn open(directory: &Path, access: Access) -> Result<Opened> {
+    let array = directory.display().to_string();
+    let described = describe(directory)?;
+    let (store, place): (Arc<dyn Store>, _) = match (&described.files, described.parts()) {
+        (_, Some((parts, files))) => {
+            let store = PartsStore::open(&array, parts, files, access)?;
+            (Arc::new(store), directory.to_path_buf())
+        }
+        (Files::One(file), _) => (open_file(file, access)?, file.clone()),
+        (Files::Stripes(files) | Files::Parts(files), None) => {
+            let disks: Result<Vec<_>> = files.iter().map(|file| open_file(file, access)).collect();
+            let unit = described.descriptor.stripes.as_ref().map_or(0, |s| s.unit);
+            let store = StripedStore::new(disks?, unit)?;
+            (Arc::new(store), directory.to_path_buf())
+        }
+    };
+    Opened {
+        descriptor: described.descriptor,
+        store,
+        start: 0,
+    }
+    .check(&array, &place)
+}
+
+/// Reads and checks the descriptor.
+pub(crate) fn describe(directory: &Path) -> Result<Described> {
     let array = directory.display().to_string();
     let document = read_document(directory)?;
     let wrong = |problem: String| Error::format(&array, format!("in {DESCRIPTOR}, {problem}"));
@@ -79,49 +152,72 @@ pub(crate) fn open(directory: &Path, access: Access) -> Result<Opened> {
         .map_err(|e: outcore_geometry::Error| wrong(e.to_string()))?;
     descriptor.attributes = document.attributes;
     descriptor.check(&array)?;
-    let store: Arc<dyn Store>;
-    let place;
-    match document.placement {
-        Placement::Global { data } => {
-            if data != DATA {
-                return Err(wrong(format!(
-                    "the data file is named '{data}'; it must be {DATA}"
-                )));
-            }
-            place = directory.join(DATA);
-            store = open_file(&place, access)?;
-        }
+    if let Some(problem) = document.placement.problem() {
+        return Err(wrong(problem));
+    }
+    let files = match document.placement {
+        Placement::Global { .. } => Files::One(directory.join(DATA)),
         Placement::Striped {
             id,
             unit,
             directories,
         } => {
-            if !is_id(&id) {
-                return Err(wrong(format!("the id '{id}' is not 32 hexadecimal digits")));
-            }
-            if let Some(relative) = directories.iter().find(|path| !path.is_absolute()) {
-                return Err(wrong(format!(
-                    "the stripe directory '{}' is not an absolute path",
-                    relative.display()
-                )));
-            }
-            descriptor.stripes = Some(Stripes {
-                unit,
-                directories: directories.clone(),
-            });
-            descriptor.check(&array)?;
             let files = stripe_files(&id, &directories);
-            let disks: Result<Vec<_>> = files.iter().map(|file| open_file(file, access)).collect();
-            store = Arc::new(StripedStore::new(disks?, unit)?);
-            place = directory.to_path_buf();
+            descriptor.stripes = Some(Stripes { unit, directories });
+            Files::Stripes(files)
         }
+        Placement::Local {
+            id,
+            distribution,
+            grid,
+            ranks,
+            overlap,
+            directories,
+        } => {
+            let distribution =
+                Distribution::parse(&distribution, &descriptor.shape, ranks, Some(&grid))
+                    .map_err(|e| wrong(e.to_string()))?;
+            let placement = LocalPlacement {
+                distribution,
+                overlap,
+                directories,
+            };
+            Parts::new(&placement, &descriptor).map_err(wrong)?;
+            let files = part_files(directory, &id, &placement);
+            descriptor.local = Some(placement);
+            Files::Parts(files)
+        }
+    };
+    descriptor.check(&array)?;
+    Ok(Described { descriptor, files })
+}
+
+impl Placement {
+    /// What is wrong with the names it leads to.
+    fn problem(&self) -> Option<String> {
+        let (id, directories) = match self {
+            Self::Global { data } if data == DATA => return None,
+            Self::Global { data } => {
+                return Some(format!(
+                    "the data file is named '{data}'; it must be {DATA}"
+                ));
+            }
+            Self::Striped {
+                id, directories, ..
+            }
+            | Self::Local {
+                id, directories, ..
+            } => (id, directories),
+        };
+        if !is_id(id) {
+            return Some(format!("the id '{id}' is not 32 hexadecimal digits"));
+        }
+        let relative = directories.iter().find(|path| !path.is_absolute())?;
+        Some(format!(
+            "the directory '{}' is not an absolute path",
+            relative.display()
+        ))
     }
-    Opened {
-        descriptor,
-        store,
-        start: 0,
-    }
-    .check(&array, &place)
 }
 
 fn read_document(directory: &Path) -> Result<Document> {
@@ -174,9 +270,9 @@ fn parse_document(bytes: &[u8]) -> Result<Document, String> {
     })
 }
 
-/// Makes the directory with its descriptor and room for the data. `array`
-/// names it in messages. What was made outside the directory is added to
-/// `outside` as soon as it exists.
+/// Makes the directory with its descriptor and room for the data, except the
+/// files of ranks, which [`create_part`] makes. `array` names it in messages.
+/// What was made outside the directory, or will be, is added to `outside`.
 pub(crate) fn create(
     array: &str,
     directory: &Path,
@@ -185,12 +281,32 @@ pub(crate) fn create(
 ) -> Result<()> {
     let layout = descriptor.check(array)?;
     std::fs::create_dir(directory).map_err(|source| Error::file("create", directory, source))?;
-    let placement = match &descriptor.stripes {
-        None => {
+    let placement = match (&descriptor.stripes, &descriptor.local) {
+        (None, None) => {
             FileStore::create(directory.join(DATA))?.set_len(layout.byte_len())?;
             Placement::Global { data: DATA.into() }
         }
-        Some(stripes) => {
+        (None, Some(placement)) => {
+            let id = new_id();
+            let directories = placement.directories.iter().map(|path| absolute(path));
+            let placement = LocalPlacement {
+                directories: directories.collect::<Result<_>>()?,
+                ..placement.clone()
+            };
+            if !placement.directories.is_empty() {
+                outside.extend(part_files(directory, &id, &placement));
+            }
+            let distribution = &placement.distribution;
+            Placement::Local {
+                id,
+                distribution: distribution.to_string(),
+                grid: distribution.grid().to_vec(),
+                ranks: distribution.ranks(),
+                overlap: placement.overlap,
+                directories: placement.directories,
+            }
+        }
+        (Some(stripes), _) => {
             let id = new_id();
             let directories: Result<Vec<PathBuf>> = stripes
                 .directories
@@ -236,6 +352,19 @@ pub(crate) fn create(
     write().map_err(|source| Error::file("write", &path, source))
 }
 
+/// Makes the file of one rank, with zeros.
+pub(crate) fn create_part(file: &RawFile) -> Result<()> {
+    let layout = file.descriptor.check(&file.path.display().to_string())?;
+    Ok(FileStore::create(&file.path)?.set_len(layout.byte_len())?)
+}
+
+/// The same path from everywhere. The directory need not exist here: that of
+/// another rank may be on a disk of another machine.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let path = path.canonicalize().or_else(|_| std::path::absolute(path));
+    path.map_err(|source| Error::file("use", Path::new("a directory of a rank"), source))
+}
+
 /// Whether a directory is an outcore array, be it one that cannot be read.
 pub(crate) fn is_array(directory: &Path) -> bool {
     directory.join(DESCRIPTOR).is_file()
@@ -243,13 +372,28 @@ pub(crate) fn is_array(directory: &Path) -> bool {
 
 /// The files outside the directory that belong to the array in it.
 pub(crate) fn files_outside(directory: &Path) -> Result<Vec<PathBuf>> {
-    Ok(match read_document(directory)?.placement {
-        Placement::Global { .. } => Vec::new(),
-        Placement::Striped {
-            id, directories, ..
-        } if is_id(&id) => stripe_files(&id, &directories),
-        Placement::Striped { .. } => Vec::new(),
+    let described = describe(directory)?;
+    Ok(match described.files {
+        Files::Stripes(files) => files,
+        Files::Parts(files) => {
+            let inside = |file: &PathBuf| file.parent() == Some(directory);
+            files.into_iter().filter(|file| !inside(file)).collect()
+        }
+        Files::One(_) => Vec::new(),
     })
+}
+
+fn part_files(directory: &Path, id: &str, placement: &LocalPlacement) -> Vec<PathBuf> {
+    if placement.directories.is_empty() {
+        let ranks = 0..placement.distribution.ranks();
+        return ranks
+            .map(|rank| directory.join(format!("part{rank}.bin")))
+            .collect();
+    }
+    let named = placement.directories.iter().enumerate();
+    named
+        .map(|(rank, path)| path.join(format!("outcore-{id}.part{rank}")))
+        .collect()
 }
 
 fn stripe_files(id: &str, directories: &[PathBuf]) -> Vec<PathBuf> {

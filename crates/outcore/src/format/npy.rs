@@ -235,6 +235,13 @@ fn header_text(descriptor: &ArrayDescriptor) -> Result<Vec<u8>, String> {
             "a .npy file holds neither attributes nor stripes; use a name ending in .oc".into(),
         );
     }
+    if descriptor.local.is_some() {
+        return Err(
+            "a .npy file is one file, so it cannot be placed locally; use a name ending \
+             in .oc"
+                .into(),
+        );
+    }
     let prefix = match (descriptor.element_type.size(), descriptor.byte_order) {
         (1, _) => '|',
         (_, ByteOrder::Little) => '<',

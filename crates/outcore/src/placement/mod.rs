@@ -1,0 +1,21 @@
+//! Where the elements of an array are kept: the placement models of PASSION
+//! (Thakur 1995, section 5.3.2).
+//!
+//! - *Global* placement is every other [`crate::Array`]: one file, divided
+//!   among the ranks only logically.
+//! - *Local* placement, [`LocalArray`]: one file a rank, with the rank's local
+//!   array and its overlap areas; [`LocalArray::shift`] moves data from file to
+//!   file. `parts` says where each element stands, `store` shows all files as
+//!   one array, so that any program can open it.
+
+mod draft;
+mod load;
+mod local;
+pub(crate) mod parts;
+mod shift;
+pub(crate) mod store;
+
+pub use draft::LocalDraft;
+pub use local::{Block, LocalArray};
+pub use parts::LocalPlacement;
+pub use shift::Boundary;

@@ -1,0 +1,433 @@
+//! [`LocalArray::shift`]: the boundary planes of every block, from one rank's
+//! file into the overlap area of its neighbour's (Thakur 1995, section 5.4:
+//! `PASSION_oc_shift`).
+//!
+//! Along one axis the blocks of all ranks follow one another. The last planes
+//! of a block go into the overlap area below the next block, its first planes
+//! into the one above the previous block. With CYCLIC(m), each rank has many
+//! blocks, and those before or after them all belong to the same neighbour, so
+//! the planes of many blocks travel together. A plane takes the whole extent
+//! of the other axes, overlap areas included: so after axis 0 and then axis 1
+//! the corners are right as well, and so on for more axes. At the ends of the
+//! axis there is no neighbour: [`Boundary`] says what happens there.
+//!
+//! The path of the data: a rank reads its planes in pieces of at most
+//! [`STAGING`] bytes, exchanges each piece, and writes what it receives. Sender
+//! and receiver cut their planes, which have one shape, in the same way. All
+//! ranks take part in as many rounds as the longest of them needs, also after
+//! a failure of their own, which all learn at the end.
+
+use outcore_geometry::{AxisSection, Pieces, Section};
+use outcore_transport::{Comm, Exchange, Op};
+
+use crate::error::{Error, Result};
+use crate::fill::Fill;
+use crate::placement::local::LocalArray;
+use crate::placement::parts::{PartAxis, fitting};
+
+/// The bytes of a piece; a rank holds one that leaves and one that arrives.
+const STAGING: u64 = 1 << 20;
+
+/// Most indices of one axis that a list of planes names.
+const INDICES: u64 = 1 << 14;
+
+/// What the overlap areas at the ends of an axis get.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Boundary {
+    /// What lies at the other end: the axis is a ring.
+    Circular,
+    /// This value, which must be one of the array's type.
+    Value(f64),
+    /// The nearest element of the array.
+    Nearest,
+    /// Nothing: they keep what they hold.
+    Keep,
+}
+
+/// Planes at the same place of several blocks: `depth` positions from `first`
+/// on, and again at every `pitch`.
+#[derive(Clone, Copy)]
+struct Planes {
+    first: u64,
+    pitch: u64,
+    blocks: u64,
+    depth: u64,
+}
+
+/// What one rank sends and receives in a transfer, and with whom.
+#[derive(Default)]
+struct Side {
+    sends: Option<(usize, Planes)>,
+    receives: Option<(usize, Planes)>,
+}
+
+impl LocalArray {
+    /// Collective: fills the overlap areas of all axes, corners included.
+    pub fn exchange_overlap(&self, comm: &Comm, boundary: Boundary) -> Result<()> {
+        let depths = self
+            .parts
+            .axes()
+            .iter()
+            .map(|axis| axis.below.max(axis.above));
+        let depths: Vec<u64> = depths.collect();
+        for (axis, depth) in depths.iter().enumerate() {
+            // All mistakes before the first change.
+            self.check_shift(axis, *depth, boundary)?;
+        }
+        for (axis, depth) in depths.into_iter().enumerate() {
+            self.shift(comm, axis, depth, boundary)?;
+        }
+        Ok(())
+    }
+
+    /// Collective: fills the `depth` planes next to each block, in the overlap
+    /// areas along `axis`, on both sides as far as there is overlap.
+    pub fn shift(&self, comm: &Comm, axis: usize, depth: u64, boundary: Boundary) -> Result<()> {
+        // 1. Mistakes, which all ranks see alike.
+        self.check_group(comm)?;
+        self.check_shift(axis, depth, boundary)?;
+        let (below, above) = self.depths(axis, depth);
+        // 2. From neighbour to neighbour, upwards and downwards.
+        let mut outcome = Ok(());
+        self.transfer(comm, axis, &self.upwards(axis, below), &mut outcome)?;
+        self.transfer(comm, axis, &self.downwards(axis, above), &mut outcome)?;
+        // 3. The ends of the axis.
+        match boundary {
+            Boundary::Circular => {
+                self.transfer(comm, axis, &self.last_to_first(axis, below), &mut outcome)?;
+                self.transfer(comm, axis, &self.first_to_last(axis, above), &mut outcome)?;
+            }
+            Boundary::Value(value) => {
+                outcome = outcome.and_then(|()| self.fill_ends(axis, (below, above), value));
+            }
+            Boundary::Nearest => {
+                outcome = outcome.and_then(|()| self.repeat_ends(axis, (below, above)));
+            }
+            Boundary::Keep => {}
+        }
+        // 4. Everybody learns of everybody's failure.
+        Ok(comm.agree(outcome)?)
+    }
+
+    /// How much of `depth` there is on either side.
+    fn depths(&self, axis: usize, depth: u64) -> (u64, u64) {
+        let axis = &self.parts.axes()[axis];
+        (depth.min(axis.below), depth.min(axis.above))
+    }
+
+    fn check_shift(&self, number: usize, depth: u64, boundary: Boundary) -> Result<()> {
+        let wrong = |problem: String| Err(Error::format(self.name(), problem));
+        let Some(axis) = self.parts.axes().get(number) else {
+            return wrong(format!(
+                "there is no axis {number} to shift along: it has {} axes",
+                self.parts.axes().len()
+            ));
+        };
+        if depth > axis.below.max(axis.above) {
+            return wrong(format!(
+                "a shift of depth {depth} along axis {number} needs overlap areas of that depth, \
+                 but they were made {} deep below and {} above",
+                axis.below, axis.above
+            ));
+        }
+        let (below, above) = self.depths(number, depth);
+        if let Some(short) = too_short(axis, below, above, boundary) {
+            return wrong(format!(
+                "an overlap of depth {} along axis {number} is deeper than the neighbour's \
+                 block, which has {short} (extent {} in blocks of {} on {} ranks); use a depth \
+                 of at most {short}, or other blocks or ranks",
+                below.max(above),
+                self.distribution().shape()[number],
+                axis.block(),
+                axis.ranks()
+            ));
+        }
+        if let Boundary::Value(value) = boundary {
+            self.boundary_value(value)?;
+        }
+        Ok(())
+    }
+
+    fn boundary_value(&self, value: f64) -> Result<Fill> {
+        let fill = Fill::Value(value.to_string());
+        fill.check(self.whole().element_type)?;
+        Ok(fill)
+    }
+
+    /// The coordinate of this rank along `axis`; `None` if it owns nothing.
+    fn coordinate(&self, axis: usize) -> Option<u64> {
+        if self.part().whole().is_empty() {
+            return None;
+        }
+        Some(self.distribution().coordinates(self.rank() as u64)?[axis])
+    }
+
+    /// The rank at another coordinate along `axis`.
+    fn rank_along(&self, axis: usize, coordinate: u64) -> usize {
+        let own = self.distribution().coordinates(self.rank() as u64);
+        let mut at = own.unwrap_or_else(|| vec![0; self.parts.axes().len()]);
+        at[axis] = coordinate;
+        let grid = self.distribution().grid().iter().zip(at);
+        grid.fold(0, |rank, (extent, at)| rank * extent + at) as usize
+    }
+
+    /// The last planes of each block into the area below the next one.
+    fn upwards(&self, number: usize, depth: u64) -> Side {
+        let Some(at) = self.coordinate(number) else {
+            return Side::default();
+        };
+        let axis = &self.parts.axes()[number];
+        let (with_next, from) = (with_next(axis, at), u64::from(at == 0));
+        Side {
+            sends: Some((
+                self.rank_along(number, (at + 1) % axis.ranks()),
+                Planes {
+                    first: axis.below + axis.block() - depth.min(axis.block()),
+                    pitch: axis.pitch(),
+                    blocks: with_next,
+                    depth,
+                },
+            )),
+            receives: Some((
+                self.rank_along(number, (at + axis.ranks() - 1) % axis.ranks()),
+                Planes {
+                    first: from * axis.pitch() + axis.below - depth,
+                    pitch: axis.pitch(),
+                    blocks: axis.blocks(at) - from,
+                    depth,
+                },
+            )),
+        }
+    }
+
+    /// The first planes of each block into the area above the previous one.
+    fn downwards(&self, number: usize, depth: u64) -> Side {
+        let Some(at) = self.coordinate(number) else {
+            return Side::default();
+        };
+        let axis = &self.parts.axes()[number];
+        let (with_next, from) = (with_next(axis, at), u64::from(at == 0));
+        Side {
+            sends: Some((
+                self.rank_along(number, (at + axis.ranks() - 1) % axis.ranks()),
+                Planes {
+                    first: from * axis.pitch() + axis.below,
+                    pitch: axis.pitch(),
+                    blocks: axis.blocks(at) - from,
+                    depth,
+                },
+            )),
+            receives: Some((
+                self.rank_along(number, (at + 1) % axis.ranks()),
+                Planes {
+                    first: axis.below + axis.block(),
+                    pitch: axis.pitch(),
+                    blocks: with_next,
+                    depth,
+                },
+            )),
+        }
+    }
+
+    /// Round the ring: the last planes of the axis below its first block.
+    fn last_to_first(&self, number: usize, depth: u64) -> Side {
+        let Some(at) = self.coordinate(number) else {
+            return Side::default();
+        };
+        let axis = &self.parts.axes()[number];
+        let (owner, end) = last_end(axis);
+        let sends = (at == owner).then(|| (self.rank_along(number, 0), one(end - depth, depth)));
+        let receives = (at == 0).then(|| {
+            (
+                self.rank_along(number, owner),
+                one(axis.below - depth, depth),
+            )
+        });
+        Side { sends, receives }
+    }
+
+    /// Round the ring: the first planes of the axis above its last block.
+    fn first_to_last(&self, number: usize, depth: u64) -> Side {
+        let Some(at) = self.coordinate(number) else {
+            return Side::default();
+        };
+        let axis = &self.parts.axes()[number];
+        let (owner, end) = last_end(axis);
+        let sends = (at == 0).then(|| (self.rank_along(number, owner), one(axis.below, depth)));
+        let receives = (at == owner).then(|| (self.rank_along(number, 0), one(end, depth)));
+        Side { sends, receives }
+    }
+
+    /// Collective: moves the planes. A failure of this rank is kept in
+    /// `outcome`; the call itself fails only if the ranks cannot talk.
+    fn transfer(
+        &self,
+        comm: &Comm,
+        axis: usize,
+        side: &Side,
+        outcome: &mut Result<()>,
+    ) -> Result<()> {
+        let pieces = |planes: &Option<(usize, Planes)>| {
+            let planes = planes.as_ref().map(|(_, planes)| *planes);
+            planes
+                .into_iter()
+                .flat_map(move |planes| self.pieces(axis, planes))
+        };
+        let (mut leaving, mut arriving) = (pieces(&side.sends), pieces(&side.receives));
+        let own = pieces(&side.sends)
+            .count()
+            .max(pieces(&side.receives).count());
+        let rounds = comm.all_reduce(&[own as u64], Op::Max)?[0];
+        let size = self.part().layout().element_size();
+        let (mut out, mut into) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let (from, to) = (leaving.next(), arriving.next());
+            let mut exchange = Exchange::new();
+            if let (Some(section), Some((peer, _))) = (&from, &side.sends) {
+                out.resize((section.count() * size) as usize, 0);
+                if outcome.is_ok() {
+                    *outcome = self.part().read_bytes(section, &mut out);
+                }
+                exchange.send(*peer, &out);
+            }
+            if let (Some(section), Some((peer, _))) = (&to, &side.receives) {
+                into.resize((section.count() * size) as usize, 0);
+                exchange.receive(*peer, &mut into);
+            }
+            comm.exchange(&mut exchange)?;
+            if let (Some(section), Ok(())) = (&to, &*outcome) {
+                *outcome = self.part().write_bytes(section, &into);
+            }
+        }
+        Ok(())
+    }
+
+    /// The planes in pieces of bounded size; how they are cut follows from
+    /// their shape alone.
+    fn pieces(&self, axis: usize, planes: Planes) -> impl Iterator<Item = Section> + '_ {
+        let together = (INDICES / planes.depth.max(1)).max(1);
+        let starts = (0..planes.blocks).step_by(together as usize);
+        let starts = starts.take_while(move |_| planes.depth > 0);
+        let most = STAGING / self.part().layout().element_size();
+        starts.flat_map(move |start| {
+            let some = planes.blocks.min(start + together) - start;
+            let section = self.planes(axis, planes.indices(start, some));
+            Pieces::new(&section, self.part().layout().slowest_first(), most)
+        })
+    }
+
+    /// Positions of one axis, the whole extent of the others.
+    fn planes(&self, axis: usize, positions: AxisSection) -> Section {
+        let whole = self.part().whole();
+        let mut axes = whole.axes().to_vec();
+        axes[axis] = positions;
+        fitting(axes)
+    }
+
+    /// Both ends of the axis, where they are this rank's: the positions of the
+    /// overlap area and that of the element next to it.
+    fn ends(&self, number: usize, (below, above): (u64, u64)) -> Vec<(Planes, u64)> {
+        let Some(at) = self.coordinate(number) else {
+            return Vec::new();
+        };
+        let axis = &self.parts.axes()[number];
+        let (owner, end) = last_end(axis);
+        let first = (at == 0).then(|| (one(axis.below - below, below), axis.below));
+        let last = (at == owner).then(|| (one(end, above), end - 1));
+        first.into_iter().chain(last).collect()
+    }
+
+    fn fill_ends(&self, axis: usize, depths: (u64, u64), value: f64) -> Result<()> {
+        let fill = self.boundary_value(value)?;
+        let size = self.part().layout().element_size();
+        let mut bytes = Vec::new();
+        for (area, _) in self.ends(axis, depths) {
+            for piece in self.pieces(axis, area) {
+                bytes.resize((piece.count() * size) as usize, 0);
+                fill.generate(self.part(), &piece, &mut bytes)?;
+                self.part().write_bytes(&piece, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat_ends(&self, axis: usize, depths: (u64, u64)) -> Result<()> {
+        let size = self.part().layout().element_size();
+        let mut bytes = Vec::new();
+        for (area, nearest) in self.ends(axis, depths) {
+            for piece in self.pieces(axis, one(nearest, 1)) {
+                bytes.resize((piece.count() * size) as usize, 0);
+                self.part().read_bytes(&piece, &mut bytes)?;
+                for position in area.first..area.first + area.depth {
+                    let mut axes = piece.axes().to_vec();
+                    axes[axis] = AxisSection::span(position, position + 1);
+                    self.part().write_bytes(&fitting(axes), &bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Planes {
+    /// The positions of `blocks` blocks from number `start` on.
+    fn indices(&self, start: u64, blocks: u64) -> AxisSection {
+        let first = self.first + start * self.pitch;
+        let end = first + (blocks - 1) * self.pitch + self.depth;
+        if blocks == 1 {
+            return AxisSection::span(first, end);
+        }
+        if self.depth == 1 {
+            return AxisSection::range(first, end, self.pitch).expect("a pitch is at least 1");
+        }
+        let block = |number: u64| first + number * self.pitch;
+        let all = (0..blocks).flat_map(|number| (0..self.depth).map(move |at| block(number) + at));
+        AxisSection::list(all.collect::<Vec<_>>()).expect("planes are at most a pitch deep")
+    }
+}
+
+/// Planes of one block.
+fn one(first: u64, depth: u64) -> Planes {
+    Planes {
+        first,
+        pitch: depth.max(1),
+        blocks: 1,
+        depth,
+    }
+}
+
+/// How many blocks of the rank at coordinate `at` have a next one.
+fn with_next(axis: &PartAxis, at: u64) -> u64 {
+    let last_is_here = (axis.all_blocks() - 1) % axis.ranks() == at;
+    axis.blocks(at) - u64::from(last_is_here)
+}
+
+/// Who has the last block of the axis, and the position behind its last index.
+fn last_end(axis: &PartAxis) -> (u64, u64) {
+    let last = axis.all_blocks() - 1;
+    let start = last / axis.ranks() * axis.pitch() + axis.below;
+    (last % axis.ranks(), start + axis.block_len(last))
+}
+
+/// The indices of a block that is shorter than the planes wanted of it.
+fn too_short(axis: &PartAxis, below: u64, above: u64, boundary: Boundary) -> Option<u64> {
+    let blocks = axis.all_blocks();
+    let last = axis.block_len(blocks.checked_sub(1)?);
+    let circular = boundary == Boundary::Circular;
+    let mut wanted = Vec::new();
+    if blocks > 1 {
+        // Every block but the last has a next one, every one but the first a
+        // previous one.
+        wanted.push((axis.block(), below));
+        wanted.push((last, above));
+    }
+    if blocks > 2 {
+        wanted.push((axis.block(), above));
+    }
+    if circular {
+        wanted.push((last, below));
+        wanted.push((axis.block_len(0), above));
+    }
+    let short = wanted.into_iter().filter(|(has, depth)| has < depth);
+    short.map(|(has, _)| has).min()
+}

@@ -1,0 +1,358 @@
+//! [`PartsStore`]: the files of all ranks as one store of the global array, in
+//! its storage order, so that any program can open a locally placed array and
+//! every command works on it.
+//!
+//! A byte of the global sequence belongs to an element, the element to a block
+//! of each axis, and the blocks to the file of one rank ([`Parts`]). Indices
+//! that follow one another along the fastest axis inside one block follow one
+//! another in that file, so a request falls apart into one piece for each line
+//! and block that it crosses; pieces that touch in one file are joined again.
+//! Overlap areas are not seen.
+//!
+//! The length is fixed. Files are opened when they are first used. A lock of
+//! bytes of the whole is one of the bytes at the same offsets of the file of
+//! rank 0: all who open the whole meet there. It does not keep out a rank that
+//! works on its own file, so one does either at a time.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use outcore_geometry::Layout;
+use outcore_storage::{Access, Error, ReadRequest, Result, Store, WriteRequest};
+
+use crate::error::{Error as ArrayError, Result as ArrayResult};
+use crate::format::open_file;
+use crate::format::raw::RawFile;
+use crate::placement::parts::Parts;
+
+/// Pieces gathered before the files are asked.
+const BATCH: usize = 4096;
+
+/// Places of a range that are looked at to see whether it is cached.
+const SAMPLES: u64 = 8;
+const SAMPLE_BYTES: u64 = 64 << 10;
+
+/// All files of a locally placed array as one store.
+#[derive(Debug)]
+pub(crate) struct PartsStore {
+    array: String,
+    parts: Parts,
+    files: Vec<PartFile>,
+    access: Access,
+    element_size: u64,
+    slowest_first: Vec<usize>,
+    len: u64,
+}
+
+#[derive(Debug)]
+struct PartFile {
+    file: RawFile,
+    /// The bytes from one position of each axis to the next.
+    steps: Vec<u64>,
+    opened: OnceLock<Arc<dyn Store>>,
+}
+
+/// Bytes of a request that lie together in one file.
+struct Piece {
+    part: usize,
+    offset: u64,
+    len: usize,
+}
+
+impl PartsStore {
+    /// Looks whether all files are there; `array` names it in messages.
+    pub(crate) fn open(
+        array: &str,
+        parts: Parts,
+        files: Vec<RawFile>,
+        access: Access,
+    ) -> ArrayResult<Self> {
+        let mut opened = Vec::with_capacity(files.len());
+        let mut layout = None;
+        for (rank, file) in files.into_iter().enumerate() {
+            let own = file.descriptor.check(array)?;
+            check_file(array, rank, &file, &own)?;
+            opened.push(PartFile {
+                steps: steps(&own),
+                file,
+                opened: OnceLock::new(),
+            });
+            layout = Some(own);
+        }
+        let layout = layout.ok_or_else(|| ArrayError::format(array, "there is no rank"))?;
+        let element_size = layout.element_size();
+        let shape = parts.distribution().shape();
+        Ok(Self {
+            array: array.into(),
+            len: shape.iter().product::<u64>() * element_size,
+            element_size,
+            slowest_first: layout.slowest_first().to_vec(),
+            parts,
+            files: opened,
+            access,
+        })
+    }
+
+    fn file(&self, part: usize) -> Result<&Arc<dyn Store>> {
+        let PartFile { file, opened, .. } = &self.files[part];
+        if let Some(store) = opened.get() {
+            return Ok(store);
+        }
+        let store = open_file(&file.path, self.access).map_err(|error| match error {
+            ArrayError::Storage(error) => error,
+            other => Error::Open {
+                path: file.path.clone(),
+                source: io::Error::other(other.to_string()),
+            },
+        })?;
+        Ok(opened.get_or_init(|| store))
+    }
+
+    /// The first piece of the `len` bytes at `offset`, which is inside.
+    fn first_piece(&self, offset: u64, len: usize) -> Piece {
+        let (element, within) = (offset / self.element_size, offset % self.element_size);
+        let shape = self.parts.distribution().shape();
+        let mut rest = element;
+        let (mut places, mut follow) = (vec![(0, 0); shape.len()], 0);
+        for (number, axis) in self.slowest_first.iter().rev().enumerate() {
+            let (owner, position, follows) = self.parts.axes()[*axis].locate(rest % shape[*axis]);
+            rest /= shape[*axis];
+            places[*axis] = (owner, position);
+            if number == 0 {
+                follow = follows;
+            }
+        }
+        let part = self.parts.distribution().grid().iter().zip(&places);
+        let part = part.fold(0, |rank, (extent, (at, _))| rank * extent + at) as usize;
+        let steps = self.files[part].steps.iter().zip(&places);
+        let start: u64 = steps.map(|(step, (_, position))| step * position).sum();
+        let room = follow * self.element_size - within;
+        Piece {
+            part,
+            offset: start + within,
+            len: room.min(len as u64) as usize,
+        }
+    }
+
+    /// The pieces of the `len` bytes at `offset`, joined where they touch.
+    fn pieces(&self, offset: u64, len: usize) -> impl Iterator<Item = Piece> {
+        let mut done = 0;
+        let next = move || {
+            let piece = (done < len).then(|| self.first_piece(offset + done as u64, len - done))?;
+            done += piece.len;
+            Some(piece)
+        };
+        let mut found = std::iter::from_fn(next).peekable();
+        std::iter::from_fn(move || {
+            let mut piece = found.next()?;
+            let touches = |piece: &Piece, next: &Piece| {
+                next.part == piece.part && next.offset == piece.offset + piece.len as u64
+            };
+            while let Some(next) = found.next_if(|next| touches(&piece, next)) {
+                piece.len += next.len;
+            }
+            Some(piece)
+        })
+    }
+
+    fn check_within(&self, offset: u64, len: usize) -> Result<()> {
+        if offset
+            .checked_add(len as u64)
+            .is_some_and(|end| end <= self.len)
+        {
+            return Ok(());
+        }
+        Err(Error::UnexpectedEnd {
+            store: self.name(),
+            offset,
+            wanted: len as u64,
+            end: self.len,
+        })
+    }
+}
+
+/// Fails unless the file of `rank` is there and long enough.
+pub(crate) fn check_file(
+    array: &str,
+    rank: usize,
+    file: &RawFile,
+    layout: &Layout,
+) -> ArrayResult<()> {
+    let path = file.path.display();
+    let found = match std::fs::metadata(&file.path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        Ok(_) => {
+            let problem = format!("{path}, the local file of rank {rank}, is not a file");
+            return Err(ArrayError::format(array, problem));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let problem = format!(
+                "the local file of rank {rank} is missing: {path} (is it on another machine, or \
+                 on a disk that is not mounted?)"
+            );
+            return Err(ArrayError::format(array, problem));
+        }
+        Err(source) => return Err(ArrayError::file("open", &file.path, source)),
+    };
+    if found < layout.byte_len() {
+        let problem = format!(
+            "{path}, the local file of rank {rank}, has {found} bytes, but its part of the array \
+             has {}: the file is truncated",
+            layout.byte_len()
+        );
+        return Err(ArrayError::format(array, problem));
+    }
+    Ok(())
+}
+
+/// The bytes from one index of each axis to the next.
+fn steps(layout: &Layout) -> Vec<u64> {
+    let mut steps = vec![0; layout.shape().len()];
+    let mut step = layout.element_size();
+    for axis in layout.slowest_first().iter().rev() {
+        steps[*axis] = step;
+        step *= layout.shape()[*axis];
+    }
+    steps
+}
+
+impl Store for PartsStore {
+    fn name(&self) -> String {
+        format!("the local files of {}", self.array)
+    }
+
+    fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        if offset >= self.len || buffer.is_empty() {
+            return Ok(0);
+        }
+        let inside = (self.len - offset).min(buffer.len() as u64) as usize;
+        let piece = self.first_piece(offset, inside);
+        let file = self.file(piece.part).map_err(io::Error::other)?;
+        file.read_some_at(piece.offset, &mut buffer[..piece.len])
+    }
+
+    fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize> {
+        self.check_within(offset, data.len())
+            .map_err(io::Error::other)?;
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let piece = self.first_piece(offset, data.len());
+        let file = self.file(piece.part).map_err(io::Error::other)?;
+        file.write_some_at(piece.offset, &data[..piece.len])
+    }
+
+    fn len(&self) -> Result<u64> {
+        Ok(self.len)
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        if len == self.len {
+            return Ok(());
+        }
+        let source = io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the length of local files follows from the array's shape",
+        );
+        let store = self.name();
+        Err(Error::SetLength { store, len, source })
+    }
+
+    fn sync(&self) -> Result<()> {
+        let opened = self.files.iter().filter_map(|file| file.opened.get());
+        opened.into_iter().try_for_each(|file| file.sync())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.read_batch(&mut [ReadRequest { offset, buffer }])
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
+        self.write_batch(&[WriteRequest { offset, data }])
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest<'_>]) -> Result<()> {
+        let mut gathered: Vec<(usize, ReadRequest<'_>)> = Vec::new();
+        for ReadRequest { offset, buffer } in requests {
+            self.check_within(*offset, buffer.len())?;
+            let mut rest = &mut **buffer;
+            for piece in self.pieces(*offset, rest.len()) {
+                let (buffer, after) = rest.split_at_mut(piece.len);
+                let offset = piece.offset;
+                gathered.push((piece.part, ReadRequest { offset, buffer }));
+                rest = after;
+                if gathered.len() == BATCH {
+                    self.read_gathered(&mut gathered)?;
+                }
+            }
+        }
+        self.read_gathered(&mut gathered)
+    }
+
+    fn write_batch(&self, requests: &[WriteRequest<'_>]) -> Result<()> {
+        let mut gathered: Vec<(usize, WriteRequest<'_>)> = Vec::new();
+        for WriteRequest { offset, data } in requests {
+            self.check_within(*offset, data.len())?;
+            let mut rest = *data;
+            for piece in self.pieces(*offset, rest.len()) {
+                let (data, after) = rest.split_at(piece.len);
+                let offset = piece.offset;
+                gathered.push((piece.part, WriteRequest { offset, data }));
+                rest = after;
+                if gathered.len() == BATCH {
+                    self.write_gathered(&mut gathered)?;
+                }
+            }
+        }
+        self.write_gathered(&mut gathered)
+    }
+
+    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
+        let len = len.min(self.len.checked_sub(offset)?);
+        if len == 0 {
+            return None;
+        }
+        let samples = SAMPLES.min(len);
+        let mut sum = 0.0;
+        for sample in 0..samples {
+            let at = offset + (u128::from(len) * u128::from(sample) / u128::from(samples)) as u64;
+            let piece = self.first_piece(at, 1);
+            let bytes = SAMPLE_BYTES.min(len);
+            sum += self.file(piece.part).ok()?.cached(piece.offset, bytes)?;
+        }
+        Some(sum / samples as f64)
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<outcore_storage::RangeLock<'_>>> {
+        self.file(0)?.lock(offset, len)
+    }
+}
+
+impl PartsStore {
+    /// Reads what was gathered, file by file.
+    fn read_gathered(&self, gathered: &mut Vec<(usize, ReadRequest<'_>)>) -> Result<()> {
+        gathered.sort_by_key(|(part, _)| *part);
+        let mut of_part = Vec::new();
+        let mut rest = gathered.drain(..).peekable();
+        while let Some((part, request)) = rest.next() {
+            of_part.clear();
+            of_part.push(request);
+            while let Some((_, request)) = rest.next_if(|(next, _)| *next == part) {
+                of_part.push(request);
+            }
+            self.file(part)?.read_batch(&mut of_part)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was gathered, file by file.
+    fn write_gathered(&self, gathered: &mut Vec<(usize, WriteRequest<'_>)>) -> Result<()> {
+        gathered.sort_by_key(|(part, _)| *part);
+        for of_part in gathered.chunk_by(|(one, _), (other, _)| one == other) {
+            let requests: Vec<_> = of_part.iter().map(|(_, request)| *request).collect();
+            self.file(of_part[0].0)?.write_batch(&requests)?;
+        }
+        gathered.clear();
+        Ok(())
+    }
+}

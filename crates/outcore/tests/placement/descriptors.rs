@@ -1,0 +1,1 @@
+//! Descriptors from strangers.

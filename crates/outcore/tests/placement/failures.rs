@@ -1,0 +1,1 @@
+//! Failures reach every rank.
