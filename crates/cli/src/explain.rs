@@ -1,40 +1,70 @@
 //! `outcore explain`: what moving a section would do, and why.
+//!
+//! The path: the section of each rank -> an [`Account`] of it (plan and
+//! estimates, and with --analyze the measured times) -> text, JSON and a
+//! picture of the accounts.
 
-use std::time::Instant;
+mod account;
+mod measure;
+mod report;
 
 use clap::Args;
-use outcore::{Array, Estimate, Pieces, Result, Section, Strategy, Tuning};
-use serde_json::json;
+use clap::builder::NonEmptyStringValueParser;
+use outcore::{Array, Error, Result, Section, divide};
 
-use crate::bytes;
 use crate::ranks::{once, print};
 use crate::selection::Selection;
 use crate::tuning::{Op, TuningOptions};
-
-/// The most that --analyze holds in memory.
-const PIECE: u64 = 64 << 20;
+use account::Account;
 
 /// Say how a section would be moved, what each strategy would cost, and why
 ///
 /// The costs are those of the storage (see `outcore calibrate`) and of the
-/// present state of the page cache. With --analyze the section is really read,
-/// by every strategy in turn, and the measured times stand beside the
-/// predicted ones.
+/// present state of the page cache; --cold empties that first. With --analyze
+/// the section is really read, by every strategy in turn, and the measured
+/// times stand beside the predicted ones.
+///
+/// With --ranks N the access of each rank is explained: its own section if
+/// SECTION depends on the rank (p, N), otherwise its share of the section, as
+/// `outcore read` and `write` divide it. Predictions are those of a rank that
+/// has the storage for itself; with --analyze all ranks read at the same time.
+///
+/// --svg draws the array with the elements that are taken, the file with the
+/// bytes that are wanted and those that are moved along, the requests, and the
+/// times.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   outcore explain field.oc '::16, ::16'
   outcore explain field.oc '(1:100:1, 1:4096:1)' --op write
-  outcore explain field.oc '::16, ::16' --analyze")]
+  outcore explain field.oc '::16, ::16' --analyze --cold --svg cold.svg
+  outcore explain field.oc 'p::N, :' --ranks 8 --svg ranks.svg
+  outcore explain field.oc 'p::N, :' --ranks 8 --rank 3")]
 pub(crate) struct Explain {
     #[command(flatten)]
     selection: Selection,
     /// What is to be done
     #[arg(long, value_enum, default_value = "read")]
     op: Op,
-    /// Read the section by every strategy, and say how long each took
+    /// Explain the access of each of N ranks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    ranks: Option<u32>,
+    /// Of these, explain only rank R
+    #[arg(long, value_name = "R", requires = "ranks")]
+    rank: Option<u32>,
+    /// Move the section by every strategy, and say how long each took
     #[arg(long)]
     analyze: bool,
+    /// Let --analyze write, too: it writes back the values that it has just
+    /// read, so nobody else may write the array meanwhile
+    #[arg(long, requires = "analyze")]
+    rewrite: bool,
+    /// Drop the array from the page cache first (before each measurement)
+    #[arg(long)]
+    cold: bool,
+    /// Draw it into FILE
+    #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
+    svg: Option<String>,
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -44,127 +74,87 @@ pub(crate) struct Explain {
 
 impl Explain {
     pub(crate) fn check(&self) -> Result<(), String> {
-        if self.selection.section.depends_on_rank() {
+        let section = &self.selection.section;
+        if section.depends_on_rank() && self.ranks.is_none() {
             return Err(format!(
-                "section '{}' differs from rank to rank, but one rank's access is explained",
-                self.selection.section
+                "section '{section}' differs from rank to rank; --ranks N says how many there \
+                 are, and --rank R explains one of them"
             ));
         }
-        if self.analyze && self.op == Op::Write {
-            return Err("--analyze reads; it cannot be used with --op write".into());
+        if let (Some(rank), Some(ranks)) = (self.rank, self.ranks)
+            && rank >= ranks
+        {
+            return Err(format!(
+                "there is no rank {rank} of {ranks}; the ranks are 0 to {}",
+                ranks - 1
+            ));
+        }
+        if self.analyze && self.op == Op::Write && !self.rewrite {
+            return Err(
+                "--analyze reads; with --op write it would have to write the array: --rewrite \
+                 lets it write back the values that it reads, if nobody else writes meanwhile"
+                    .into(),
+            );
+        }
+        if self.rewrite && self.op == Op::Read {
+            return Err("--rewrite is for --op write".into());
         }
         Ok(())
     }
 
     pub(crate) fn run(&self) -> Result<()> {
         once(|| {
-            let array = Array::open(&self.selection.array)?.tuned(self.tuning.tuning());
-            let section = self.selection.of(&array, 0, 1)?;
+            let array = self.open()?;
+            if self.cold {
+                array.store().forget()?;
+            }
+            let cached = array.cached(&array.whole())?;
             let direction = self.op.direction();
-            let cached = array.cached(&section)?;
-            let estimates = array.estimates(&section, direction)?;
-            let plan = array.plan(&section, direction)?;
-            let mut measured = Vec::new();
+            let mut accounts = Vec::new();
+            for (rank, section) in self.sections(&array)? {
+                accounts.push(Account::of(&array, rank, section, direction)?);
+            }
             if self.analyze {
-                for estimate in &estimates {
-                    let tuning = self.tuning.tuning();
-                    let strategy = estimate.strategy;
-                    measured.push(measure(&array, &section, Tuning { strategy, ..tuning })?);
-                }
+                self.measure(&mut accounts)?;
+            }
+            if let Some(file) = &self.svg {
+                let drawing = self.picture(&array, &accounts, cached).draw()?;
+                std::fs::write(file, drawing).map_err(|source| Error::File {
+                    action: "write",
+                    path: file.into(),
+                    source,
+                })?;
             }
             if self.json {
-                let rows = estimates.iter().enumerate().map(|(at, estimate)| {
-                    json!({
-                        "strategy": estimate.strategy.name(),
-                        "predicted_s": estimate.seconds,
-                        "measured_s": measured.get(at),
-                        "requests": estimate.requests,
-                        "bytes": estimate.bytes,
-                    })
-                });
-                let answer = json!({
-                    "array": array.name(),
-                    "section": section.to_string(),
-                    "useful_bytes": plan.useful_bytes(),
-                    "cached": cached,
-                    "chosen": plan.strategy().name(),
-                    "strategies": rows.collect::<Vec<_>>(),
-                });
-                return print(&format!("{answer:#}\n"));
+                return print(&format!("{:#}\n", self.json(&array, &accounts, cached)));
             }
-            let mut text = format!(
-                "array     {}\nsection   [{section}] of {}\ncached    {}\n{plan}\n",
-                array.name(),
-                outcore::shape_text(array.shape()),
-                cached.map_or("unknown".into(), |share| format!("{:.0}%", share * 100.0)),
-            );
-            text += &table(&estimates, &measured);
-            text += &self.reason(&estimates, plan.strategy());
-            print(&text)
+            print(&self.text(&array, &accounts, cached)?)
         })
     }
 
-    fn reason(&self, estimates: &[Estimate], chosen: Strategy) -> String {
-        let (first, second) = (&estimates[0], &estimates[1]);
-        if first.bytes == 0 {
-            return "there is nothing to move\n".into();
-        }
-        let sieves = first.strategy == Strategy::Sieving && first.has_gaps;
-        if self.op == Op::Write && sieves && chosen != Strategy::Sieving {
-            return format!(
-                "{chosen} is chosen: sieving is expected to be faster, but writes back what is \
-                 between the elements, so it must be asked for\n"
-            );
-        }
-        if first.strategy != chosen {
-            return format!(
-                "{chosen} was asked for; {} is expected to be fastest\n",
-                first.strategy
-            );
-        }
-        format!(
-            "{chosen} is expected to be fastest: {} requests for {}, {:.1} times as fast as {}\n",
-            first.requests,
-            bytes::show(first.bytes),
-            second.seconds / first.seconds,
-            second.strategy
-        )
+    fn open(&self) -> Result<Array> {
+        let name = &self.selection.array;
+        let array = if self.rewrite {
+            Array::open_writable(name)?
+        } else {
+            Array::open(name)?
+        };
+        Ok(array.tuned(self.tuning.tuning()))
     }
-}
 
-/// The best of three reads by one strategy, in pieces that fit into memory.
-fn measure(array: &Array, section: &Section, tuning: Tuning) -> Result<f64> {
-    let array = array.tuned(tuning);
-    let size = array.layout().element_size();
-    let mut values = Vec::new();
-    let mut best = f64::INFINITY;
-    for _ in 0..3 {
-        let start = Instant::now();
-        for piece in Pieces::new(section, array.layout().slowest_first(), PIECE / size) {
-            values.resize((piece.count() * size) as usize, 0);
-            array.read_bytes(&piece, &mut values)?;
+    /// The ranks to explain, and the section of each.
+    fn sections(&self, array: &Array) -> Result<Vec<(usize, Section)>> {
+        let ranks = self.ranks.unwrap_or(1) as usize;
+        let asked = (0..ranks).filter(|rank| self.rank.is_none_or(|one| one as usize == *rank));
+        if self.selection.section.depends_on_rank() {
+            let section = |rank: usize| match self.selection.of(array, rank, ranks) {
+                Ok(section) => Ok((rank, section)),
+                Err(error) => Err(Error::Invalid(format!("rank {rank}: {error}"))),
+            };
+            return asked.map(section).collect();
         }
-        best = best.min(start.elapsed().as_secs_f64());
+        let section = self.selection.of(array, 0, 1)?;
+        let shares = divide(&section, array.layout().slowest_first(), ranks as u64);
+        Ok(asked.map(|rank| (rank, shares[rank].clone())).collect())
     }
-    Ok(best)
-}
-
-fn table(estimates: &[Estimate], measured: &[f64]) -> String {
-    let mut text = format!(
-        "{:<10} {:>12} {:>12} {:>14} {:>14}\n",
-        "strategy", "requests", "bytes", "predicted ms", "measured ms"
-    );
-    for (at, estimate) in estimates.iter().enumerate() {
-        let took = measured
-            .get(at)
-            .map_or(String::new(), |s| format!("{:.3}", s * 1e3));
-        text += &format!(
-            "{:<10} {:>12} {:>12} {:>14.3} {took:>14}\n",
-            estimate.strategy,
-            estimate.requests,
-            bytes::show(estimate.bytes),
-            estimate.seconds * 1e3,
-        );
-    }
-    text
 }

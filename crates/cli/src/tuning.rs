@@ -23,6 +23,11 @@ pub(crate) struct TuningOptions {
 }
 
 impl TuningOptions {
+    /// Whether a strategy is asked for.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.strategy != Strategy::Auto
+    }
+
     pub(crate) fn tuning(&self) -> Tuning {
         Tuning {
             strategy: match self.whole_slices {

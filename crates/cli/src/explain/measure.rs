@@ -1,0 +1,123 @@
+//! `--analyze`: how long each strategy really takes.
+//!
+//! One rank tries every strategy in turn; several ranks, as threads that start
+//! together, the strategy that each has chosen. The best of three counts, of
+//! slow ones fewer. A write puts back what was read just before, outside of
+//! the measured time.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use outcore::{Array, Pieces, Result, Section, Strategy, Tuning};
+
+use super::{Account, Explain};
+
+/// The most that a rank holds in memory.
+const PIECE: u64 = 64 << 20;
+/// What takes longer is not repeated.
+const PATIENCE: Duration = Duration::from_secs(1);
+const REPEATS: usize = 3;
+
+impl Explain {
+    /// Measures what the accounts predict.
+    pub(super) fn measure(&self, accounts: &mut [Account]) -> Result<()> {
+        if let [account] = accounts {
+            for at in 0..account.estimates.len() {
+                let strategy = account.estimates[at].strategy;
+                let took = self.measure_ranks(&[(&account.section, strategy)])?;
+                account.measured[at] = Some(took[0]);
+            }
+            return Ok(());
+        }
+        let accesses: Vec<_> = accounts
+            .iter()
+            .map(|account| (&account.section, account.plan.strategy()))
+            .collect();
+        let took = self.measure_ranks(&accesses)?;
+        for (account, seconds) in accounts.iter_mut().zip(took) {
+            let strategy = account.plan.strategy();
+            let found = account
+                .estimates
+                .iter()
+                .position(|e| e.strategy == strategy);
+            if let Some(at) = found {
+                account.measured[at] = Some(seconds);
+            }
+        }
+        Ok(())
+    }
+
+    /// The seconds that each of these accesses takes when all start together.
+    fn measure_ranks(&self, accesses: &[(&Section, Strategy)]) -> Result<Vec<f64>> {
+        let mut best = vec![f64::INFINITY; accesses.len()];
+        let begin = Instant::now();
+        for _ in 0..REPEATS {
+            let arrays: Result<Vec<Array>> = accesses
+                .iter()
+                .map(|(_, strategy)| self.opened(*strategy))
+                .collect();
+            let arrays = arrays?;
+            if self.cold
+                && let Some(array) = arrays.first()
+            {
+                array.store().forget()?;
+            }
+            let start = Barrier::new(accesses.len());
+            let piece = PIECE / accesses.len() as u64;
+            let outcomes: Vec<Result<f64>> = std::thread::scope(|scope| {
+                let ranks: Vec<_> = arrays
+                    .iter()
+                    .zip(accesses)
+                    .map(|(array, (section, _))| {
+                        let (start, section) = (&start, *section);
+                        scope.spawn(move || {
+                            start.wait();
+                            self.once_through(array, section, piece)
+                        })
+                    })
+                    .collect();
+                let joined = ranks.into_iter().map(|rank| rank.join());
+                joined
+                    .map(|rank| rank.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                    .collect()
+            });
+            for (best, outcome) in best.iter_mut().zip(outcomes) {
+                *best = best.min(outcome?);
+            }
+            if begin.elapsed() > PATIENCE {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    fn opened(&self, strategy: Strategy) -> Result<Array> {
+        let array = self.open()?;
+        let tuning = self.tuning.tuning();
+        Ok(array.tuned(Tuning { strategy, ..tuning }))
+    }
+
+    /// The seconds of moving `section` once, in pieces that fit into memory.
+    fn once_through(&self, array: &Array, section: &Section, piece: u64) -> Result<f64> {
+        let size = array.layout().element_size();
+        let mut values = Vec::new();
+        let mut seconds = 0.0;
+        for piece in Pieces::new(section, array.layout().slowest_first(), piece / size) {
+            values.resize((piece.count() * size) as usize, 0);
+            if self.rewrite {
+                array.read_bytes(&piece, &mut values)?;
+                if self.cold {
+                    array.store().forget()?;
+                }
+            }
+            let start = Instant::now();
+            if self.rewrite {
+                array.write_bytes(&piece, &values)?;
+            } else {
+                array.read_bytes(&piece, &mut values)?;
+            }
+            seconds += start.elapsed().as_secs_f64();
+        }
+        Ok(seconds)
+    }
+}
