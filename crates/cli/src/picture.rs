@@ -14,7 +14,7 @@ mod plane;
 mod strip;
 mod svg;
 
-use outcore::{Array, Plan, Result, Section, shape_text};
+use outcore::{Array, Plan, Result, Section, Strategy, shape_text};
 
 use crate::bytes;
 pub(crate) use bars::Bar;
@@ -26,7 +26,7 @@ use svg::{Area, Font, Svg};
 const WIDTH: f64 = 960.0;
 const MARGIN: f64 = 36.0;
 /// Room for each of the two pictures of the array.
-const PANEL: (f64, f64) = (424.0, 360.0);
+const PANEL: (f64, f64) = (424.0, 380.0);
 /// Ranks that have a strip, a bar and a place in the legend of their own.
 const MOST_SHOWN: usize = 16;
 
@@ -134,11 +134,12 @@ impl Picture<'_> {
         let window = Window::at_the_beginning(&plane, &self.shares);
         let mut bottom = area.y + area.height;
         let all = Window::whole(&plane);
+        let mut frame = None;
         match window {
             None if self.shares.iter().any(|share| !share.section.is_empty()) && all.is_small() => {
                 elements::draw_elements(svg, area, (self.array, &plane), &self.shares, all)?;
             }
-            _ => elements::draw_overview(svg, area, &plane, &self.shares, window),
+            _ => frame = elements::draw_overview(svg, area, &plane, &self.shares, window),
         }
         if let Some(window) = window {
             let x = WIDTH - MARGIN - PANEL.0;
@@ -148,6 +149,14 @@ impl Picture<'_> {
             let area = elements::fitted(rows, columns, (x, corner.1), PANEL);
             elements::draw_elements(svg, area, (self.array, &plane), &self.shares, window)?;
             bottom = bottom.max(area.y + area.height);
+            if let Some(frame) = frame {
+                let (right, end) = (frame.x + frame.width, area.y + area.height);
+                let rays = [
+                    [right, frame.y, x, area.y],
+                    [right, frame.y + frame.height, x, end],
+                ];
+                svg.lines(EDGE, 0.8, rays);
+            }
         }
         let layout = self.array.layout();
         let mut order: Vec<String> = layout
@@ -159,7 +168,13 @@ impl Picture<'_> {
         if let Some(tile) = layout.tile() {
             order.push(format!("in tiles of {}", shape_text(tile)));
         }
-        let caption = format!("order in the file: along {}", order.join(", then "));
+        let mut caption = format!("order in the file: along {}", order.join(", then "));
+        if window.is_some() {
+            caption += "; shade: the share of each part that is taken";
+        }
+        if window.is_some() && self.shares.len() > 1 {
+            caption += ", by several ranks: their colours in turn";
+        }
         faint(svg, bottom + 18.0, &caption);
         Ok(bottom + 52.0)
     }
@@ -172,7 +187,7 @@ impl Picture<'_> {
         heading(
             svg,
             top,
-            "file: the share of each stretch that is wanted and moved",
+            "file: the share of each stretch that is wanted and moved (square-root scale)",
         );
         let shown = &self.shares[..self.shares.len().min(MOST_SHOWN)];
         let high = if shown.len() == 1 { 44.0 } else { 16.0 };
@@ -191,17 +206,22 @@ impl Picture<'_> {
             return Ok(area.y + 44.0);
         };
         area.y += 48.0;
-        let first = if shown.len() == 1 {
-            "its first requests"
-        } else {
-            "its first requests, rank by rank"
-        };
-        heading(svg, area.y - 12.0, first);
+        let mapped = |share: &Share<'_>| share.plan.strategy() == Strategy::Mapped;
+        let mut first = String::from(match self.shares.iter().all(mapped) {
+            true => "its first runs, copied through a mapping without requests",
+            false => "its first requests",
+        });
+        if shown.len() > 1 {
+            first += ", rank by rank";
+        }
+        heading(svg, area.y - 12.0, &first);
         let high = if shown.len() == 1 { 32.0 } else { 16.0 };
         area.height = high;
         for share in shown {
-            strip::draw_requests(svg, area, self.array, share, window)?;
-            area.y += high + 3.0;
+            if strip::has_part(self.array, share, window)? {
+                strip::draw_requests(svg, area, self.array, share, window)?;
+                area.y += high + 3.0;
+            }
         }
         scale(svg, area.y + 10.0, window.0, window.1);
         Ok(area.y + 48.0)
@@ -224,6 +244,9 @@ impl Picture<'_> {
                 entries.push((PAPER, None, format!("{more} more ranks")));
             }
             entries.push((first.gap, None, "lighter: moved along, not wanted".into()));
+        }
+        if self.bars.iter().any(|bar| bar.measured.is_some()) {
+            entries.push((bars::MEASURED, None, "measured time".into()));
         }
         entries.push((PAPER, Some(EDGE), "not touched".into()));
         entries.push((Colour::WHITE, Some(INK), "one request".into()));

@@ -29,8 +29,7 @@ impl Explain {
         let [account] = accounts else {
             text += &format!("section   {}\n", self.selection.section);
             text += &rank_table(accounts);
-            text += &overlap(accounts)?;
-            return Ok(text);
+            return Ok(trimmed(&text) + &overlap(accounts)?);
         };
         if let Some(ranks) = self.ranks {
             text += &format!("rank      {} of {ranks}\n", account.rank);
@@ -43,8 +42,7 @@ impl Explain {
             account.plan
         );
         text += &strategy_table(account);
-        text += &self.reason(account);
-        Ok(text)
+        Ok(trimmed(&text) + &self.reason(account))
     }
 
     fn cached_text(&self, cached: Option<f64>) -> String {
@@ -136,14 +134,19 @@ impl Explain {
         let op = if self.op == Op::Read { "read" } else { "write" };
         let section = match accounts {
             [account] => format!("[{}]", account.section),
-            _ => format!("'{}', {} ranks", self.selection.section, accounts.len()),
+            _ => format!("'{}'", self.selection.section),
+        };
+        let by = match (self.ranks, self.rank) {
+            (Some(ranks), Some(rank)) => format!(" by rank {rank} of {ranks}"),
+            (Some(ranks), None) => format!(" by {ranks} ranks"),
+            (None, _) => String::new(),
         };
         let cached = cached.map_or(String::new(), |share| {
             format!(", {:.0}% in the page cache", share * 100.0)
         });
         Picture {
             array,
-            title: format!("{op} {section} of {}", short_name(array.name())),
+            title: format!("{op} {section} of {}{by}", short_name(array.name())),
             facts: vec![
                 format!("{}{cached}", array_text(array)),
                 format!(
@@ -187,6 +190,22 @@ fn short_name(name: &str) -> &str {
         .unwrap_or(name)
 }
 
+/// The lines without spaces at their ends.
+fn trimmed(text: &str) -> String {
+    let lines = text.lines().map(|line| line.trim_end().to_string() + "\n");
+    lines.collect()
+}
+
+/// The heading of the column of measured times, if there are any.
+fn measured_heading(accounts: &[Account]) -> &'static str {
+    let measured = accounts.iter().flat_map(|account| &account.measured);
+    if measured.flatten().next().is_some() {
+        "measured ms"
+    } else {
+        ""
+    }
+}
+
 fn milliseconds(seconds: Option<f64>) -> String {
     seconds.map_or(String::new(), |seconds| format!("{:.3}", seconds * 1e3))
 }
@@ -194,7 +213,11 @@ fn milliseconds(seconds: Option<f64>) -> String {
 fn strategy_table(account: &Account) -> String {
     let mut text = format!(
         "{:<10} {:>12} {:>12} {:>14} {:>14}\n",
-        "strategy", "requests", "bytes", "predicted ms", "measured ms"
+        "strategy",
+        "requests",
+        "bytes",
+        "predicted ms",
+        measured_heading(std::slice::from_ref(account))
     );
     for (estimate, measured) in account.estimates.iter().zip(&account.measured) {
         let mark = if estimate.strategy == account.plan.strategy() {
@@ -230,7 +253,7 @@ fn rank_table(accounts: &[Account]) -> String {
         "moved",
         "strategy",
         "predicted ms",
-        "measured ms"
+        measured_heading(accounts)
     );
     for (account, section) in accounts.iter().zip(sections) {
         text += &format!(
@@ -314,7 +337,11 @@ fn strategy_bars(account: &Account) -> Vec<Bar> {
 fn rank_bar(account: &Account, ranks: usize) -> Bar {
     Bar {
         label: format!("rank {}", account.rank),
-        note: format!("{}, {} requests", account.plan.strategy(), account.requests),
+        note: format!(
+            "{}, requests: {}",
+            account.plan.strategy(),
+            account.requests
+        ),
         predicted: account.chosen().map_or(0.0, |chosen| chosen.seconds),
         measured: account.chosen_measured(),
         colour: colours(account.rank, ranks).0,

@@ -1,7 +1,7 @@
 //! Times as bars.
 
+use super::SMALL;
 use super::svg::{Area, Colour, Font, Svg};
-use super::{FAINT, INK, SMALL};
 
 /// A time that was predicted, and the one that was measured.
 pub(crate) struct Bar {
@@ -14,6 +14,9 @@ pub(crate) struct Bar {
     /// Whether it stands out.
     pub(crate) chosen: bool,
 }
+
+/// The colour of measured times.
+pub(crate) const MEASURED: Colour = Colour(0x3d, 0x46, 0x50);
 
 const LABEL: f64 = 96.0;
 const LONGEST: f64 = 380.0;
@@ -49,7 +52,7 @@ pub(crate) fn draw_bars(svg: &mut Svg, (x, y): (f64, f64), bars: &[Bar]) -> f64 
                 width,
                 ..area
             };
-            svg.rectangle(below, INK.mixed(FAINT, 0.4), None);
+            svg.rectangle(below, MEASURED, None);
             text = format!("{text}, {} measured", time(measured));
             end = end.max(width);
         }

@@ -9,9 +9,8 @@ use super::plane::Plane;
 use super::svg::{Area, Colour, Svg};
 use super::{EDGE, INK, PAPER, Share};
 
-/// Parts into which a long axis is cut.
-const BINS: u64 = 56;
-/// A shorter axis is drawn element by element.
+/// A shorter axis is drawn element by element; a longer one is cut into no
+/// more parts.
 const SINGLE: u64 = 64;
 /// The elements of a magnified axis: at least, and at most.
 const WINDOW: (u64, u64) = (16, 64);
@@ -76,11 +75,11 @@ impl Window {
 
     pub(crate) fn caption(&self) -> String {
         let ((top, bottom), (left, right)) = (self.rows, self.columns);
-        format!(
-            "rows {top} to {}, columns {left} to {}",
-            bottom - 1,
-            right - 1
-        )
+        let columns = format!("{left} to {}", right - 1);
+        match bottom - top {
+            1 => format!("elements {columns}"),
+            _ => format!("rows {top} to {}, columns {columns}", bottom - 1),
+        }
     }
 }
 
@@ -102,17 +101,17 @@ pub(crate) fn fitted(rows: u64, columns: u64, (x, y): (f64, f64), room: (f64, f6
     }
 }
 
-/// Draws the whole plane in `area`, and where `window` is in it.
+/// Draws the whole plane in `area`, and where `window` is in it; returns that
+/// place.
 pub(crate) fn draw_overview(
     svg: &mut Svg,
     area: Area,
     plane: &Plane,
     shares: &[Share<'_>],
     window: Option<Window>,
-) {
+) -> Option<Area> {
     svg.rectangle(area, PAPER, None);
-    let bins = |extent: u64| if extent <= SINGLE { extent } else { BINS };
-    let (rows, columns) = (bins(plane.rows), bins(plane.columns));
+    let (rows, columns) = (parts(plane.rows), parts(plane.columns));
     let densities: Vec<_> = shares
         .iter()
         .map(|share| plane.shares(share.section, (rows, columns)))
@@ -120,8 +119,8 @@ pub(crate) fn draw_overview(
     let colour = |row: u64, column: u64| {
         let densities = densities
             .iter()
-            .map(|(down, across)| down[row as usize] * across[column as usize]);
-        mean(shares, densities)
+            .map(|(down, across)| (down[row as usize], across[column as usize]));
+        colour_of(shares, densities.collect(), (row, column))
     };
     let (high, wide) = (area.height / rows as f64, area.width / columns as f64);
     let mut found: BTreeMap<Colour, Vec<Area>> = BTreeMap::new();
@@ -151,37 +150,55 @@ pub(crate) fn draw_overview(
     for (colour, areas) in found {
         svg.rectangles(colour, areas);
     }
-    if let Some(window) = window {
-        let at = |index: u64, extent: u64, length: f64| index as f64 / extent as f64 * length;
-        let (rows, columns) = window.extents();
-        let frame = Area {
-            x: area.x + at(window.columns.0, plane.columns, area.width),
-            y: area.y + at(window.rows.0, plane.rows, area.height),
-            width: at(columns, plane.columns, area.width).max(4.0),
-            height: at(rows, plane.rows, area.height).max(4.0),
-        };
-        svg.outline(frame, INK, 1.5);
-    }
     svg.outline(area, EDGE, 1.0);
+    let window = window?;
+    let at = |index: u64, extent: u64, length: f64| index as f64 / extent as f64 * length;
+    let (rows, columns) = window.extents();
+    let frame = Area {
+        x: area.x + at(window.columns.0, plane.columns, area.width),
+        y: area.y + at(window.rows.0, plane.rows, area.height),
+        width: at(columns, plane.columns, area.width).max(4.0),
+        height: at(rows, plane.rows, area.height).max(4.0),
+    };
+    svg.outline(frame, INK, 1.5);
+    Some(frame)
 }
 
-/// The colour of a part that ranks take so densely; none if nobody does.
-fn mean(shares: &[Share<'_>], densities: impl Iterator<Item = f64>) -> Option<Colour> {
-    let (mut parts, mut total) = ([0.0; 3], 0.0);
-    for (share, density) in shares.iter().zip(densities) {
-        let Colour(red, green, blue) = share.colour;
-        for (part, value) in parts.iter_mut().zip([red, green, blue]) {
-            *part += density * f64::from(value);
-        }
-        total += density;
+/// Into how many parts an axis is cut: equal ones, if that is possible.
+fn parts(extent: u64) -> u64 {
+    if extent <= SINGLE {
+        return extent;
     }
-    if total == 0.0 {
-        return None;
-    }
-    let [red, green, blue] = parts.map(|part| (part / total) as u8);
+    let mut equal = (SINGLE / 2..=SINGLE).rev();
+    let equal = equal.find(|count| extent.is_multiple_of(*count));
+    equal.unwrap_or(SINGLE)
+}
+
+/// The colour of a part of which ranks take such shares, down and across; none
+/// if nobody does. Ranks that share a part show their colours in turn from part
+/// to part: down the page if their elements differ by the row, and so on.
+fn colour_of(
+    shares: &[Share<'_>],
+    densities: Vec<(f64, f64)>,
+    (row, column): (u64, u64),
+) -> Option<Colour> {
+    let present = || {
+        let all = shares.iter().zip(&densities);
+        all.filter(|(_, (down, across))| down * across > 0.0)
+    };
+    let count = present().count() as u64;
+    let down: f64 = present().map(|(_, (down, _))| down).sum();
+    let across: f64 = present().map(|(_, (_, across))| across).sum();
+    let turn = match (down > 1.0, across > 1.0) {
+        (false, true) => row,
+        (true, false) => column,
+        _ => row + column,
+    };
+    let (share, _) = present().nth(turn.checked_rem(count)? as usize)?;
+    let total: f64 = present().map(|(_, (down, across))| down * across).sum();
     // In steps, so that equal parts have equal colours.
     let strength = (0.2 + 0.8 * total.min(1.0).sqrt()) * 16.0;
-    Some(PAPER.mixed(Colour(red, green, blue), strength.round() / 16.0))
+    Some(PAPER.mixed(share.colour, strength.round() / 16.0))
 }
 
 /// Draws the elements of `window` in `area`: those that are wanted, those that

@@ -10,12 +10,15 @@ use outcore::{Array, Error, Pieces, Result};
 use super::svg::{Area, Svg};
 use super::{EDGE, INK, PAPER, Share};
 
-/// Stretches into which the file is cut.
-const STRETCHES: usize = 444;
+/// Stretches into which the file is cut at the most, and at the least.
+const STRETCHES: (u64, u64) = (444, 64);
 /// Runs and requests that are walked at the most.
 const MOST_WALKED: usize = 1 << 20;
-/// Runs and requests that the magnified strip begins with.
-const FIRST: (usize, usize) = (160, 24);
+/// Requests of the magnified strip.
+const FIRST_REQUESTS: usize = 24;
+/// Runs of the magnified strip: many if it then shows the end of a request,
+/// otherwise few, so that they can be seen.
+const FIRST_RUNS: (usize, usize) = (160, 48);
 
 /// Bytes in each stretch of a file.
 struct Tally {
@@ -24,19 +27,24 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(file: u64) -> Self {
+    fn new(file: u64, stretches: usize) -> Self {
         Self {
             file,
-            bytes: vec![0.0; STRETCHES],
+            bytes: vec![0.0; stretches],
         }
+    }
+
+    /// The bytes of a stretch.
+    fn stretch(&self) -> f64 {
+        self.file.max(1) as f64 / self.bytes.len() as f64
     }
 
     /// Adds so many bytes, spread evenly from `start` to `end`.
     fn add(&mut self, start: u64, end: u64, bytes: u64) {
-        let stretch = self.file.max(1) as f64 / STRETCHES as f64;
+        let (stretch, stretches) = (self.stretch(), self.bytes.len());
         let (from, to) = (start as f64 / stretch, end as f64 / stretch);
-        let last = (to.ceil() as usize).min(STRETCHES);
-        for at in (from as usize).min(STRETCHES - 1)..last {
+        let last = (to.ceil() as usize).min(stretches);
+        for at in (from as usize).min(stretches - 1)..last {
             let inside = (to.min(at as f64 + 1.0) - from.max(at as f64)).max(0.0);
             self.bytes[at] += bytes as f64 * inside / (to - from);
         }
@@ -44,18 +52,30 @@ impl Tally {
 
     /// The share of each stretch.
     fn shares(&self) -> impl Iterator<Item = f64> {
-        let stretch = self.file.max(1) as f64 / STRETCHES as f64;
+        let stretch = self.stretch();
         self.bytes
             .iter()
             .map(move |bytes| (bytes / stretch).min(1.0))
     }
 }
 
+/// How many stretches the file of `array` is cut into: a whole number of rows
+/// (of its slowest axis) each, if that is possible, so that all look alike.
+fn stretches(array: &Array) -> usize {
+    let layout = array.layout();
+    let slowest = layout.slowest_first().first();
+    let rows = slowest.map_or(1, |axis| layout.shape()[*axis]);
+    let mut fitting = (STRETCHES.1..=STRETCHES.0).rev();
+    let fitting = fitting.find(|count| rows.is_multiple_of(*count));
+    fitting.unwrap_or(STRETCHES.0) as usize
+}
+
 /// What is wanted of each stretch of the file, and what is moved.
 fn tallies(array: &Array, share: &Share<'_>) -> Result<(Tally, Tally)> {
     let layout = array.layout();
-    let mut wanted = Tally::new(layout.byte_len());
-    let mut moved = Tally::new(layout.byte_len());
+    let stretches = stretches(array);
+    let mut wanted = Tally::new(layout.byte_len(), stretches);
+    let mut moved = Tally::new(layout.byte_len(), stretches);
     let (section, count) = (share.section, share.section.count());
     let runs = layout.runs(section).map_err(wrong)?;
     let (number, useful) = runs.totals();
@@ -64,7 +84,7 @@ fn tallies(array: &Array, share: &Share<'_>) -> Result<(Tally, Tally)> {
             wanted.add(run.file_offset, run.file_offset + run.len, run.len);
         }
     } else {
-        for piece in Pieces::new(section, layout.slowest_first(), count / STRETCHES as u64) {
+        for piece in Pieces::new(section, layout.slowest_first(), count / stretches as u64) {
             let extent = layout.runs(&piece).map_err(wrong)?.footprint(0);
             let bytes = piece.count() * layout.element_size();
             wanted.add(extent.start, extent.end, bytes);
@@ -90,7 +110,7 @@ pub(crate) fn draw_file(svg: &mut Svg, area: Area, array: &Array, share: &Share<
     for (tally, colour) in [(moved, share.gap), (wanted, share.colour)] {
         let heights = tally.shares().map(|part| match part {
             0.0 => 0.0,
-            part => (part * area.height).max(1.5),
+            part => (part.sqrt() * area.height).max(1.0),
         });
         svg.rectangles(colour, columns(area, heights.collect()));
     }
@@ -127,23 +147,36 @@ pub(crate) fn first_bytes(array: &Array, shares: &[Share<'_>]) -> Result<Option<
     let mut window: Option<(u64, u64)> = None;
     for share in shares {
         let runs = array.layout().runs(share.section).map_err(wrong)?;
-        let mut ends = runs
-            .take(FIRST.0)
-            .map(|run| (run.file_offset, run.file_offset + run.len));
-        let Some((start, mut end)) = ends.next() else {
+        let runs: Vec<_> = runs.take(FIRST_RUNS.0).collect();
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else {
             continue;
         };
-        if window.is_some_and(|(first, _)| first <= start) {
+        if window.is_some_and(|(start, _)| start <= first.file_offset) {
             continue;
         }
-        end = ends.last().map_or(end, |(_, last)| last);
-        let requests = share.plan.accesses().take(FIRST.1);
-        if let Some((offset, len)) = requests.last() {
-            end = end.min(offset - array.data_offset() + len);
+        let mut end = last.file_offset + last.len;
+        let requests = share.plan.accesses().take(FIRST_REQUESTS);
+        let mut ends = requests.map(|(offset, len)| offset - array.data_offset() + len);
+        let first_end = ends.next().unwrap_or(u64::MAX);
+        if first_end > end {
+            let few = &runs[runs.len().min(FIRST_RUNS.1) - 1];
+            end = few.file_offset + few.len;
+        } else {
+            end = end.min(ends.last().unwrap_or(first_end));
         }
-        window = Some((start, end));
+        window = Some((first.file_offset, end));
     }
     Ok(window)
+}
+
+/// Whether `share` wants something in `window`.
+pub(crate) fn has_part(array: &Array, share: &Share<'_>, window: (u64, u64)) -> Result<bool> {
+    let extent = array
+        .layout()
+        .runs(share.section)
+        .map_err(wrong)?
+        .footprint(0);
+    Ok(extent.start < window.1 && extent.end > window.0)
 }
 
 /// Draws the bytes of `window` with the runs that `share` wants and its
@@ -162,7 +195,7 @@ pub(crate) fn draw_requests(
         let right = (to.min(end).max(start) - start) as f64 * scale;
         Area {
             x: area.x + left,
-            width: (right - left).max(0.8),
+            width: (right - left).max(1.5),
             ..area
         }
     };
@@ -172,17 +205,15 @@ pub(crate) fn draw_requests(
         .accesses()
         .map(|(offset, len)| (offset - array.data_offset(), len))
         .take_while(|(offset, _)| *offset < end)
-        .take(FIRST.0)
+        .take(FIRST_RUNS.0)
         .map(|(offset, len)| place(offset, offset + len))
         .collect();
     svg.rectangles(share.gap, requests.iter().copied());
     let runs = array.layout().runs(share.section).map_err(wrong)?;
-    let runs = runs.take_while(|run| run.file_offset < end).take(FIRST.0);
-    let inside = runs.map(|run| Area {
-        y: area.y + area.height * 0.2,
-        height: area.height * 0.6,
-        ..place(run.file_offset, run.file_offset + run.len)
-    });
+    let runs = runs
+        .take_while(|run| run.file_offset < end)
+        .take(FIRST_RUNS.0);
+    let inside = runs.map(|run| place(run.file_offset, run.file_offset + run.len));
     svg.rectangles(share.colour, inside);
     for request in requests {
         svg.outline(request, INK, 0.8);
@@ -201,14 +232,14 @@ mod tests {
 
     #[test]
     fn bytes_are_spread_over_their_stretches() {
-        let mut tally = Tally::new(STRETCHES as u64 * 10);
+        let mut tally = Tally::new(1000, 100);
         tally.add(0, 10, 10);
         tally.add(15, 35, 4);
-        tally.add(STRETCHES as u64 * 10 - 5, STRETCHES as u64 * 10, 5);
+        tally.add(995, 1000, 5);
         let shares: Vec<f64> = tally.shares().collect();
         assert_eq!(shares[..5], [1.0, 0.1, 0.2, 0.1, 0.0]);
-        assert_eq!(shares[STRETCHES - 1], 0.5);
-        let mut small = Tally::new(3);
+        assert_eq!(shares[99], 0.5);
+        let mut small = Tally::new(3, 100);
         small.add(1, 2, 1);
         let total: f64 = small.bytes.iter().sum();
         assert!((total - 1.0).abs() < 1e-9);

@@ -104,7 +104,9 @@ impl Svg {
             let _ = write!(path, "M{x} {y}h{width}v{height}h-{width}z");
         }
         if !path.is_empty() {
-            self.put(format_args!("<path fill=\"{fill}\" d=\"{path}\"/>\n"));
+            self.put(format_args!(
+                "<path shape-rendering=\"crispEdges\" fill=\"{fill}\" d=\"{path}\"/>\n"
+            ));
         }
     }
 

@@ -3,6 +3,7 @@
 mod bad_usage;
 mod commands;
 mod crash;
+mod explain;
 mod formats;
 mod full_disk;
 mod launcher;

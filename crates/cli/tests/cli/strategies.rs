@@ -1,5 +1,5 @@
-//! Every strategy moves the same bytes; `explain` and `calibrate` say what
-//! each of them costs.
+//! Every strategy moves the same bytes; `calibrate` finds out what each of
+//! them costs.
 
 use serde_json::Value;
 
@@ -78,48 +78,6 @@ fn sieving_programs_do_not_disturb_each_other() {
             "round {round}"
         );
     }
-}
-
-#[test]
-fn explain_says_what_each_strategy_costs() {
-    let place = Place::new();
-    place.ok("create a.oc --shape 1000x1000 --type f64 --fill index");
-    let text = place.ok_args(&["explain", "a.oc", "::10, ::10", "--analyze"]);
-    for part in [
-        "runs      10000",
-        "80000 useful",
-        "direct",
-        "sieving",
-        "mapped",
-        "expected to be fastest",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    let forced = place.ok_args(&["explain", "a.oc", "::10, ::10", "--strategy", "direct"]);
-    assert!(
-        forced.contains("requests  10000") && forced.contains("was asked for"),
-        "{forced}"
-    );
-    let answer: Value = serde_json::from_str(&place.ok_args(&[
-        "explain",
-        "a.oc",
-        "(1:1000:10, 1:1000:10)",
-        "--json",
-    ]))
-    .unwrap();
-    assert_eq!(answer["useful_bytes"], 80000);
-    assert_eq!(answer["strategies"].as_array().unwrap().len(), 3);
-    assert_eq!(answer["strategies"][0]["strategy"], answer["chosen"]);
-    // Sieving would be faster, but must be asked for when it writes back.
-    let write = place.ok_args(&["explain", "a.oc", "::2, ::2", "--op", "write"]);
-    assert!(
-        write.contains("chosen") || write.contains("fastest"),
-        "{write}"
-    );
-    let message = place.fails(2, "explain a.oc --op write --analyze");
-    assert!(message.contains("--analyze reads"), "{message}");
-    assert!(place.fails(1, "explain a.oc 0:1001").contains("axis 0"));
-    assert!(place.fails(2, "explain a.oc p:N").contains("rank to rank"));
 }
 
 #[test]
