@@ -2,7 +2,7 @@
 //!
 //! The out-of-core array descriptor (OCAD) of Thakur 1995, section 5.4.1, as
 //! far as it belongs to the file: global shape, element type, storage order,
-//! placement.
+//! placement. [`crate::LocalDescriptor`] is all of it, as one rank sees it.
 
 use std::path::PathBuf;
 

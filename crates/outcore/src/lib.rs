@@ -63,7 +63,10 @@ pub use outcore_geometry::{
 };
 pub use outcore_storage as storage;
 pub use outcore_transport::{Comm, Error as TransportError, Exchange, Op};
-pub use placement::{Block, Boundary, LocalArray, LocalDraft, LocalPlacement};
+pub use placement::{
+    Block, Boundary, InCore, LocalArray, LocalDescriptor, LocalDraft, LocalPlacement, Partition,
+    Partitions, Share,
+};
 pub use plan::Plan;
 pub use reorder::reorder;
 pub use resident::PeakMemory;

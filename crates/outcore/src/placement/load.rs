@@ -82,7 +82,7 @@ impl LocalArray {
             .parts
             .axes()
             .iter()
-            .any(|axis| axis.ranks() > 1 && axis.block() > 1);
+            .any(|axis| axis.all_blocks() > axis.ranks() && axis.block() > 1);
         let each = if there == here { size } else { 2 * size } + if lists { LISTS } else { 0 };
         budget.require(each, "copying between local files and a global array")?;
         let room = budget.free().clamp(each, LARGEST.max(each));

@@ -1,0 +1,341 @@
+//! [`Partitions`]: a global array in partitions that fit the joint memory of
+//! all ranks (Thakur 1995, section 5.3.2, the Partitioned In-Core Model).
+//!
+//! A partition is a slab of the array along the slowest axis of its file, as
+//! thick as the memory of all ranks together allows. Each rank holds a share
+//! of it, a BLOCK along one axis, with a halo of neighbouring elements if
+//! asked for. While the ranks compute on a partition there is no input or
+//! output; it is an in-core problem of its own, in which they may exchange
+//! messages as they like.
+//!
+//! Memory: with `n` slices a rank, `e` elements in a slice of its share, halos
+//! included, and `c` buffers of that size, a rank needs `n e c` elements. The
+//! thickness is the largest for which the rank with most of it has the room.
+//!
+//! All ranks load before any stores, so halos hold the values from before the
+//! partition was computed; elements of an earlier partition that was stored
+//! into the same array are seen as they are now. To compute from old values
+//! alone, store into another array.
+
+use outcore_geometry::{AxisSection, Layout, Pieces, Section, shape_text};
+use outcore_transport::Comm;
+
+use crate::array::Array;
+use crate::budget::{MemoryBudget, Reservation};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::placement::parts::fitting;
+
+/// The bytes that a share with a halo is stored by at a time.
+const STAGING: u64 = 1 << 20;
+
+/// Partitions of a global array, each of which fits the joint memory of all
+/// ranks.
+///
+/// ```
+/// use outcore::{Array, ArrayDescriptor, ElementType, MemoryBudget, Partitions};
+/// # let directory = tempfile::tempdir()?;
+/// # let name = directory.path().join("field.oc");
+/// # let name = name.to_str().unwrap();
+/// outcore::run(4, |comm| {
+///     let array = Array::create_all(comm, name, &ArrayDescriptor::new(&[1000, 100], ElementType::F64))?;
+///     // 800 kB of data, 256 KiB of memory: four partitions.
+///     let budget = MemoryBudget::of(256 << 10);
+///     for partition in Partitions::of(&array).start(comm, &budget)? {
+///         let mut share = partition.load::<f64>(comm)?;
+///         share.values_mut().iter_mut().for_each(|value| *value += 1.0);
+///         partition.store(comm, &share, &array)?;
+///     }
+///     assert_eq!(array.read::<f64>(&array.section("::999, 0")?)?, [1.0, 1.0]);
+///     Ok::<(), outcore::Error>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Partitions {
+    array: Array,
+    halo: Vec<(u64, u64)>,
+    divided: Option<usize>,
+    buffers: u64,
+}
+
+impl Partitions {
+    /// Partitions of `array`, without halos, divided among the ranks along the
+    /// slowest axis of the file, with room for one buffer.
+    pub fn of(array: &Array) -> Self {
+        Self {
+            halo: vec![(0, 0); array.shape().len()],
+            array: array.clone(),
+            divided: None,
+            buffers: 1,
+        }
+    }
+
+    /// With so many neighbouring elements below and above each share along
+    /// each axis, as far as the array has them.
+    pub fn halo(mut self, halo: &[(u64, u64)]) -> Self {
+        self.halo = halo.to_vec();
+        self
+    }
+
+    /// With each partition divided among the ranks along `axis`.
+    pub fn divided_along(mut self, axis: usize) -> Self {
+        self.divided = Some(axis);
+        self
+    }
+
+    /// With room for so many buffers of a share's size, for computations that
+    /// need more than the one that is loaded.
+    pub fn buffers(mut self, buffers: u64) -> Self {
+        self.buffers = buffers.max(1);
+        self
+    }
+
+    /// Collective: the partitions, in the order of the file. `budget` is that
+    /// of the process.
+    pub fn start(
+        &self,
+        comm: &Comm,
+        budget: &MemoryBudget,
+    ) -> Result<impl Iterator<Item = Partition> + use<>> {
+        let own = budget.for_rank(comm);
+        let (ranks, rank) = (comm.size() as u64, comm.rank() as u64);
+        let thickness = comm.agree(self.thickness(ranks, &own))?;
+        let along = self.along()?;
+        let divided = self.divided.unwrap_or(along);
+        let (this, extent) = (self.clone(), self.array.shape()[along]);
+        let starts = (0..extent).step_by(usize::try_from(thickness).unwrap_or(usize::MAX));
+        Ok(starts.map(move |start| {
+            let section = this
+                .array
+                .whole()
+                .slice(along, start, start.saturating_add(thickness));
+            let (all, slices) = (section.axes()[divided].bounds(), section.shape()[divided]);
+            let each = slices.div_ceil(ranks);
+            let (lower, upper) = (
+                (all.0 + rank * each).min(all.1),
+                (all.0 + (rank + 1) * each).min(all.1),
+            );
+            let core = with_axis(&section, divided, AxisSection::span(lower, upper));
+            Partition {
+                array: this.array.clone(),
+                loaded: this.with_halo(&core),
+                section,
+                core,
+                budget: own.clone(),
+            }
+        }))
+    }
+
+    /// The axis along which the array is cut: the slowest of the file.
+    fn along(&self) -> Result<usize> {
+        let slowest = self.array.layout().slowest_first().first().copied();
+        slowest.ok_or_else(|| {
+            Error::format(self.array.name(), "an array without axes has no partitions")
+        })
+    }
+
+    /// The slices of a partition of which every rank can hold its share.
+    fn thickness(&self, ranks: u64, budget: &MemoryBudget) -> Result<u64> {
+        let along = self.along()?;
+        let shape = self.array.shape();
+        let axes = shape.len();
+        let divided = self.divided.unwrap_or(along);
+        if self.halo.len() != axes || divided >= axes {
+            return Err(Error::format(
+                self.array.name(),
+                format!(
+                    "a halo for {} axes, divided along axis {divided}, does not fit shape {}",
+                    self.halo.len(),
+                    shape_text(shape)
+                ),
+            ));
+        }
+        // What one rank needs if a partition gives it `count` slices along
+        // the axis that is cut.
+        let need = |count: u64| -> u128 {
+            let lengths = (0..axes).map(|axis| {
+                let rim = u128::from(self.halo[axis].0) + u128::from(self.halo[axis].1);
+                let core = match axis {
+                    axis if axis == along => count,
+                    axis if axis == divided => shape[axis].div_ceil(ranks),
+                    axis => shape[axis],
+                };
+                (u128::from(core) + rim).min(u128::from(shape[axis]))
+            });
+            let elements = lengths.fold(1, u128::saturating_mul);
+            let size = self.array.layout().element_size();
+            elements
+                .saturating_mul(size.into())
+                .saturating_mul(self.buffers.into())
+        };
+        let least = u64::try_from(need(1)).unwrap_or(u64::MAX);
+        budget.require(least, "the smallest partition")?;
+        let (mut fits, mut beyond) = (1, shape[along].max(1).saturating_add(1));
+        while beyond - fits > 1 {
+            let middle = fits + (beyond - fits) / 2;
+            if need(middle) <= u128::from(budget.limit()) {
+                fits = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        let ranks = if divided == along { ranks } else { 1 };
+        Ok(fits.saturating_mul(ranks))
+    }
+
+    fn with_halo(&self, core: &Section) -> Section {
+        if core.is_empty() {
+            return core.clone();
+        }
+        let axes = core.axes().iter().zip(&self.halo).zip(self.array.shape());
+        let axes = axes.map(|((axis, (below, above)), extent)| {
+            let (lower, upper) = axis.bounds();
+            AxisSection::span(
+                lower.saturating_sub(*below),
+                upper.saturating_add(*above).min(*extent),
+            )
+        });
+        fitting(axes.collect())
+    }
+}
+
+fn with_axis(section: &Section, number: usize, axis: AxisSection) -> Section {
+    let mut axes = section.axes().to_vec();
+    axes[number] = axis;
+    fitting(axes)
+}
+
+/// One partition, as one rank sees it.
+#[derive(Debug, Clone)]
+pub struct Partition {
+    array: Array,
+    section: Section,
+    core: Section,
+    loaded: Section,
+    budget: MemoryBudget,
+}
+
+impl Partition {
+    /// The whole partition.
+    pub fn section(&self) -> &Section {
+        &self.section
+    }
+
+    /// This rank's share of it, without halo; empty for ranks for which
+    /// nothing is left.
+    pub fn core(&self) -> &Section {
+        &self.core
+    }
+
+    /// Collective: each rank reads its share, halo included. All ranks have
+    /// read when it returns.
+    pub fn load<T: Element>(&self, comm: &Comm) -> Result<Share<T>> {
+        let read = || {
+            let bytes = self.loaded.count() * self.array.layout().element_size();
+            let held = self.budget.reserve(bytes, "the share of a partition")?;
+            let values = self.array.read(&self.loaded)?;
+            Ok::<_, Error>(Share {
+                section: self.loaded.clone(),
+                core: self.core.clone(),
+                order: self.array.layout().slowest_first().to_vec(),
+                values,
+                _held: held,
+            })
+        };
+        Ok(comm.agree(read())?)
+    }
+
+    /// Collective: each rank writes its share, without the halo, into
+    /// `target`, an array of the same shape.
+    pub fn store<T: Element>(&self, comm: &Comm, share: &Share<T>, target: &Array) -> Result<()> {
+        Ok(comm.agree(share.write(target))?)
+    }
+}
+
+/// One rank's share of a partition, in memory.
+#[derive(Debug)]
+pub struct Share<T> {
+    section: Section,
+    core: Section,
+    order: Vec<usize>,
+    values: Vec<T>,
+    _held: Reservation,
+}
+
+impl<T: Element> Share<T> {
+    /// Where the values stand in the array, halo included.
+    pub fn section(&self) -> &Section {
+        &self.section
+    }
+
+    /// Where the values without the halo stand in the array.
+    pub fn core(&self) -> &Section {
+        &self.core
+    }
+
+    /// Where the values without the halo stand in the buffer, as a section of
+    /// an array of the shape of [`Share::section`].
+    pub fn core_within(&self) -> Section {
+        let axes = self.core.axes().iter().zip(self.section.axes());
+        let axes = axes.map(|(core, all)| {
+            let ((lower, upper), start) = (core.bounds(), all.bounds().0);
+            AxisSection::span(lower - start, upper - start)
+        });
+        fitting(axes.collect())
+    }
+
+    /// The values: dense, in the axis order of the file.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// The values, to be changed.
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
+    fn write(&self, target: &Array) -> Result<()> {
+        if target.layout().slowest_first() != self.order {
+            return Err(Error::format(
+                target.name(),
+                "a share can be stored into an array of the same axis order only",
+            ));
+        }
+        if self.core == self.section {
+            return target.write(&self.core, &self.values);
+        }
+        // Without the halo, piece by piece.
+        let size = size_of::<T>() as u64;
+        let order = outcore_geometry::Order::from_slowest_first(&self.order);
+        let buffer = Layout::new(&self.section.shape(), size, &order, None)
+            .map_err(Error::geometry(target.name()))?;
+        let within = self.core_within();
+        let bytes: &[u8] = bytemuck::cast_slice(&self.values);
+        let mut packed = Vec::new();
+        let positions = Section::whole(&within.shape()).map_err(Error::geometry(target.name()))?;
+        for piece in Pieces::new(&positions, &self.order, STAGING / size) {
+            packed.resize((piece.count() * size) as usize, 0);
+            let runs = buffer.runs(&within.select(&piece));
+            for run in runs.map_err(Error::geometry(target.name()))? {
+                let (from, to) = (run.file_offset as usize, run.buffer_offset as usize);
+                let len = run.len as usize;
+                packed[to..to + len].copy_from_slice(&bytes[from..from + len]);
+            }
+            check_type::<T>(target)?;
+            target.write_bytes(&self.core.select(&piece), &packed)?;
+        }
+        Ok(())
+    }
+}
+
+fn check_type<T: Element>(target: &Array) -> Result<()> {
+    if target.element_type() == T::TYPE {
+        return Ok(());
+    }
+    Err(Error::WrongType {
+        array: target.name().into(),
+        stored: target.element_type(),
+        asked: T::TYPE,
+    })
+}
