@@ -6,7 +6,8 @@
 //! mapped, since accesses to a mapping would not be seen.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::error::Result;
 use crate::range_lock::RangeLock;
@@ -78,7 +79,7 @@ impl Record {
 #[derive(Debug)]
 pub struct CountedStore<S> {
     inner: S,
-    record: Mutex<Record>,
+    record: Arc<Mutex<Record>>,
 }
 
 impl<S: Store> CountedStore<S> {
@@ -86,7 +87,7 @@ impl<S: Store> CountedStore<S> {
     pub fn new(inner: S) -> Self {
         CountedStore {
             inner,
-            record: Mutex::default(),
+            record: Arc::default(),
         }
     }
 
@@ -98,7 +99,7 @@ impl<S: Store> CountedStore<S> {
         };
         CountedStore {
             inner,
-            record: Mutex::new(record),
+            record: Arc::new(Mutex::new(record)),
         }
     }
 
@@ -201,5 +202,19 @@ impl<S: Store> Store for CountedStore<S> {
 
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         self.inner.lock(offset, len)
+    }
+
+    fn background(&self) -> Option<Arc<dyn Store>> {
+        let inner = self.inner.background()?;
+        let record = Arc::clone(&self.record);
+        Some(Arc::new(CountedStore { inner, record }))
+    }
+
+    fn time(&self) -> Option<Duration> {
+        self.inner.time()
+    }
+
+    fn wait_until(&self, time: Duration) {
+        self.inner.wait_until(time)
     }
 }

@@ -7,7 +7,8 @@
 //! The store cannot be mapped, since accesses to a mapping would not fail.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::range_lock::RangeLock;
@@ -83,7 +84,7 @@ impl Faults {
 #[derive(Debug)]
 pub struct FaultyStore<S> {
     inner: S,
-    faults: Mutex<Faults>,
+    faults: Arc<Mutex<Faults>>,
 }
 
 impl<S: Store> FaultyStore<S> {
@@ -91,7 +92,7 @@ impl<S: Store> FaultyStore<S> {
     pub fn new(inner: S) -> Self {
         FaultyStore {
             inner,
-            faults: Mutex::default(),
+            faults: Arc::default(),
         }
     }
 
@@ -202,5 +203,19 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         self.inner.lock(offset, len)
+    }
+
+    fn background(&self) -> Option<Arc<dyn Store>> {
+        let inner = self.inner.background()?;
+        let faults = Arc::clone(&self.faults);
+        Some(Arc::new(FaultyStore { inner, faults }))
+    }
+
+    fn time(&self) -> Option<Duration> {
+        self.inner.time()
+    }
+
+    fn wait_until(&self, time: Duration) {
+        self.inner.wait_until(time)
     }
 }

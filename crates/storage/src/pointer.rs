@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::Result;
 use crate::mapping::Mapping;
@@ -72,6 +73,18 @@ macro_rules! store_behind {
 
             fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
                 (**self).lock(offset, len)
+            }
+
+            fn background(&self) -> Option<Arc<dyn Store>> {
+                (**self).background()
+            }
+
+            fn time(&self) -> Option<Duration> {
+                (**self).time()
+            }
+
+            fn wait_until(&self, time: Duration) {
+                (**self).wait_until(time)
             }
         }
     };

@@ -15,6 +15,10 @@
 //!   those of a write batch must not overlap.
 //! - Every method may be called by many threads at once.
 //!
+//! A store may live in virtual time (`time`, `wait_until`, `background`); then
+//! work beside the caller's needs a handle of its own, and what is handed from
+//! one to the other carries the time at which it was ready.
+//!
 //! Three capabilities are optional, and the provided methods say that they are
 //! missing: `map`, `cached` and `lock`. An adapter that watches or changes the
 //! transfers must not pass `map` on, since it would not see those of a mapping.
@@ -22,6 +26,7 @@
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
@@ -132,6 +137,24 @@ pub trait Store: Debug + Send + Sync {
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         let _ = (offset, len);
         Ok(None)
+    }
+
+    /// The same bytes for work that goes on beside the caller's, if the store
+    /// lives in virtual time: a handle with a clock of its own, which begins at
+    /// the caller's time. `None`: time is real, and the caller's store will do.
+    fn background(&self) -> Option<Arc<dyn Store>> {
+        None
+    }
+
+    /// The caller's virtual time; `None` if time is real.
+    fn time(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Lets the caller's virtual time pass until `time`, unless it is later
+    /// already, as when the caller waits for work in the background.
+    fn wait_until(&self, time: Duration) {
+        let _ = time;
     }
 }
 

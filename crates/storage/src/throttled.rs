@@ -50,7 +50,7 @@ enum Clock {
 /// A store behind a slow device, as one caller sees it.
 #[derive(Debug)]
 pub struct ThrottledStore<S> {
-    inner: S,
+    inner: Arc<S>,
     device: Arc<Device>,
     clock: Clock,
 }
@@ -64,7 +64,7 @@ impl<S: Store> ThrottledStore<S> {
             Time::Virtual => Clock::Virtual(AtomicU64::new(0)),
         };
         Ok(ThrottledStore {
-            inner,
+            inner: Arc::new(inner),
             device,
             clock,
         })
@@ -72,16 +72,13 @@ impl<S: Store> ThrottledStore<S> {
 
     /// The same store on the same device for another caller, whose time begins
     /// where this one's is.
-    pub fn for_caller(&self) -> Self
-    where
-        S: Clone,
-    {
+    pub fn for_caller(&self) -> Self {
         let clock = match &self.clock {
             Clock::Real(made) => Clock::Real(*made),
             Clock::Virtual(now) => Clock::Virtual(AtomicU64::new(now.load(Ordering::Relaxed))),
         };
         ThrottledStore {
-            inner: self.inner.clone(),
+            inner: Arc::clone(&self.inner),
             device: Arc::clone(&self.device),
             clock,
         }
@@ -132,7 +129,7 @@ impl<S: Store> ThrottledStore<S> {
     }
 }
 
-impl<S: Store> Store for ThrottledStore<S> {
+impl<S: Store + 'static> Store for ThrottledStore<S> {
     fn name(&self) -> String {
         self.inner.name()
     }
@@ -198,5 +195,23 @@ impl<S: Store> Store for ThrottledStore<S> {
 
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         self.inner.lock(offset, len)
+    }
+
+    fn background(&self) -> Option<Arc<dyn Store>> {
+        self.time()?;
+        Some(Arc::new(self.for_caller()))
+    }
+
+    fn time(&self) -> Option<Duration> {
+        match self.clock {
+            Clock::Real(_) => None,
+            Clock::Virtual(_) => Some(self.elapsed()),
+        }
+    }
+
+    fn wait_until(&self, time: Duration) {
+        if self.time().is_some() {
+            ThrottledStore::wait_until(self, time);
+        }
     }
 }

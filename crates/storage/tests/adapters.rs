@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outcore_storage::{
-    CountedStore, Counts, DeviceModel, MemoryStore, Queues, ReadRequest, Request, RequestKind,
-    Store, Striping, ThrottledStore, Time, WriteRequest,
+    CountedStore, Counts, DeviceModel, Fault, FaultyStore, MemoryStore, Operation, Queues,
+    ReadRequest, Request, RequestKind, Store, Striping, ThrottledStore, Time, WriteRequest,
 };
 
 #[test]
@@ -116,6 +116,27 @@ fn disks_work_at_the_same_time() {
         .unwrap();
     assert_eq!(store.elapsed(), milliseconds(9));
     assert_eq!(store.queue_times(), [3, 9, 5, 3].map(milliseconds));
+}
+
+#[test]
+fn background_work_has_a_time_of_its_own() {
+    let store = CountedStore::new(FaultyStore::new(device(1, Time::Virtual)));
+    store.read_at(0, &mut [0; 1000]).unwrap();
+    let background = store.background().unwrap();
+    assert_eq!(background.time(), Some(milliseconds(2)));
+    background.read_at(0, &mut [0; 1000]).unwrap();
+    assert_eq!(store.time(), Some(milliseconds(2)));
+    assert_eq!(background.time(), Some(milliseconds(4)));
+    store.wait_until(milliseconds(4));
+    assert_eq!(store.time(), Some(milliseconds(4)));
+    // Both are counted, and fail, alike.
+    assert_eq!(store.counts().reads, 2);
+    store.inner().fail_once(Operation::Read, 0, Fault::Device);
+    assert!(background.read_at(0, &mut [0; 10]).is_err());
+    // Real time passes for everybody.
+    let real = device(1, Time::Real);
+    assert!(real.background().is_none() && real.time().is_none());
+    assert!(MemoryStore::new().background().is_none());
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn stores_without_a_mapping() {
     };
     assert!(CountedStore::new(&store).map().unwrap().is_none());
     assert!(FaultyStore::new(&store).map().unwrap().is_none());
-    let throttled = ThrottledStore::new(&store, model, Time::Virtual).unwrap();
+    let throttled = ThrottledStore::new(Arc::clone(&store), model, Time::Virtual).unwrap();
     assert!(throttled.map().unwrap().is_none());
     let striped = StripedStore::new(vec![store], 100).unwrap();
     assert!(striped.map().unwrap().is_none());
