@@ -66,6 +66,17 @@ impl Pieces {
             cuts.push((*axis, length));
         }
         cuts.reverse();
+        Self::cut(section, cuts)
+    }
+
+    /// Cuts `section` into pieces of the given shape (at least 1 along each
+    /// axis), those at the upper edges smaller.
+    pub fn of_shape(section: &Section, slowest_first: &[usize], shape: &[u64]) -> Self {
+        let cuts = slowest_first.iter().map(|axis| (*axis, shape[*axis].max(1)));
+        Self::cut(section, cuts.collect())
+    }
+
+    fn cut(section: &Section, cuts: Vec<(usize, u64)>) -> Self {
         let positions = vec![0; cuts.len()];
         Self {
             section: section.clone(),
@@ -85,11 +96,11 @@ impl Iterator for Pieces {
         }
         let mut piece = self.section.clone();
         for ((axis, length), from) in self.cuts.iter().zip(&self.positions) {
-            piece = piece.slice(*axis, *from, from + length);
+            piece = piece.slice(*axis, *from, from.saturating_add(*length));
         }
         self.done = true;
         for ((axis, length), from) in self.cuts.iter().zip(&mut self.positions).rev() {
-            *from += length;
+            *from = from.saturating_add(*length);
             if *from < self.section.axes()[*axis].count() {
                 self.done = false;
                 break;
@@ -149,6 +160,9 @@ mod tests {
             check_partition(&section, divide(&section, &order, parts).into_iter());
             let largest = check_partition(&section, Pieces::new(&section, &order, most));
             prop_assert!(largest <= most);
+            let piece: Vec<u64> = shape.iter().map(|(_, length)| *length).collect();
+            let largest = check_partition(&section, Pieces::of_shape(&section, &order, &piece));
+            prop_assert!(largest <= piece.iter().product());
         }
     }
 
