@@ -72,7 +72,9 @@ impl Pieces {
     /// Cuts `section` into pieces of the given shape (at least 1 along each
     /// axis), those at the upper edges smaller.
     pub fn of_shape(section: &Section, slowest_first: &[usize], shape: &[u64]) -> Self {
-        let cuts = slowest_first.iter().map(|axis| (*axis, shape[*axis].max(1)));
+        let cuts = slowest_first
+            .iter()
+            .map(|axis| (*axis, shape[*axis].max(1)));
         Self::cut(section, cuts.collect())
     }
 
