@@ -251,6 +251,38 @@ impl Array {
         }
     }
 
+    pub(crate) fn profile(&self) -> &StorageProfile {
+        &self.profile
+    }
+
+    pub(crate) fn tuning(&self) -> Tuning {
+        self.tuning
+    }
+
+    /// The same array for work beside the caller's: in virtual time it has a
+    /// clock of its own.
+    pub(crate) fn in_background(&self) -> Self {
+        let mut same = self.clone();
+        if let Some(store) = self.store.background() {
+            same.store = store;
+        }
+        same
+    }
+
+    /// Fails unless elements of the type `asked` can be moved this way.
+    pub(crate) fn check_access(&self, asked: ElementType, direction: Direction) -> Result<()> {
+        if direction == Direction::Write && !self.writable {
+            return Err(self.read_only());
+        }
+        self.check_type(asked)
+    }
+
+    fn read_only(&self) -> Error {
+        Error::ReadOnly {
+            array: self.name.clone(),
+        }
+    }
+
     /// What moving `section` would do, without doing it.
     pub fn plan(&self, section: &Section, direction: Direction) -> Result<Plan> {
         let runs = self.runs(section)?;
@@ -362,9 +394,7 @@ impl Array {
     /// Writes a section from bytes in this machine's byte order.
     pub fn write_bytes(&self, section: &Section, bytes: &[u8]) -> Result<()> {
         if !self.writable {
-            return Err(Error::ReadOnly {
-                array: self.name.clone(),
-            });
+            return Err(self.read_only());
         }
         let plan = self.plan(section, Direction::Write)?;
         self.check_length(section, bytes.len())?;
@@ -388,7 +418,7 @@ impl Array {
         })
     }
 
-    fn check_length(&self, section: &Section, bytes: usize) -> Result<()> {
+    pub(crate) fn check_length(&self, section: &Section, bytes: usize) -> Result<()> {
         let size = self.layout.element_size();
         if bytes as u64 == section.count() * size {
             return Ok(());

@@ -45,6 +45,7 @@ mod reorder;
 mod resident;
 mod run;
 mod strategy;
+mod sweep;
 
 pub use array::Array;
 pub use budget::{MemoryBudget, Reservation};
@@ -74,6 +75,7 @@ pub use run::{check_launch, default_ranks, run, under_launcher};
 pub use strategy::choose::Estimate;
 pub use strategy::profile::{Cost, StorageProfile};
 pub use strategy::{Direction, Strategy, Tuning};
+pub use sweep::{Prefetch, Sweep, SweepOrder, SweepPlan, Tile, WriteBehind, WriteBuffer};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
