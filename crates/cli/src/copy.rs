@@ -2,32 +2,20 @@
 
 use outcore::{Array, Comm, Error, Pieces, Result, Section, divide, reorder};
 
+use crate::memory::Room;
 use crate::progress::Progress;
-
-/// Bytes in flight in one process, shared by its ranks.
-const BUFFERS: u64 = 64 << 20;
 
 /// Ranks that divide a piece of work, and what each of them may use.
 pub(crate) struct Team<'a> {
     /// Those who divide the work.
     pub(crate) comm: &'a Comm,
-    /// The bytes that each may hold.
-    pub(crate) room: u64,
+    /// What each may hold.
+    pub(crate) room: Room,
     /// Where they tell how far they are.
     pub(crate) progress: &'a Progress,
 }
 
 impl Team<'_> {
-    /// The bytes that each of all ranks may hold.
-    pub(crate) fn room_among(all: &Comm) -> u64 {
-        let here = if all.transport().shares_memory() {
-            all.size() as u64
-        } else {
-            1
-        };
-        BUFFERS / here
-    }
-
     /// This rank's share of `section`, in pieces for which there is room.
     pub(crate) fn pieces(&self, section: &Section, array: &Array, buffers: u64) -> Pieces {
         let order = array.layout().slowest_first();
@@ -35,7 +23,7 @@ impl Team<'_> {
         Pieces::new(
             share,
             order,
-            self.room / buffers / array.layout().element_size(),
+            self.room.elements(buffers, array.layout().element_size()),
         )
     }
 }

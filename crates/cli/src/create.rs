@@ -7,11 +7,12 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
     Arrangement, Array, ArrayDescriptor, ByteOrder, ElementType, Error, Fill, Result, Section,
-    Stripes, parse_shape, shape_text,
+    Stripes, Tuning, parse_shape, shape_text,
 };
 
 use crate::bytes;
 use crate::copy::Team;
+use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 
@@ -72,6 +73,8 @@ pub(crate) struct Create {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    memory: Memory,
+    #[command(flatten)]
     ranks: Ranks,
 }
 
@@ -125,6 +128,7 @@ impl Create {
         };
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
+            let room = self.memory.room(comm, "filling an array")?;
             let begin = || {
                 let draft = Array::draft(&self.path, &descriptor, self.force)?;
                 fill.check(draft.element_type())?;
@@ -141,11 +145,12 @@ impl Create {
                     .map_or("".into(), |d| d.temporary_name().to_string());
                 comm.broadcast_string(0, &mut name)?;
                 let array = comm.agree(Array::open_writable(&name))?;
+                let array = room.tuned(&array, Tuning::default());
                 let share = array.layout().byte_len() / comm.size() as u64;
                 let progress = Progress::shared(&progress, "filling", comm, share)?;
                 let team = Team {
                     comm,
-                    room: Team::room_among(comm),
+                    room,
                     progress,
                 };
                 comm.agree(fill_section(&team, &array, &array.whole(), &fill))?;

@@ -11,7 +11,7 @@ use outcore::{
 };
 
 use crate::bytes;
-use crate::copy::Team;
+use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 
@@ -165,7 +165,8 @@ fn run_step(
     let size = array.layout().element_size();
     let total = comm.all_reduce(&[section.count() * size], Op::Sum)?[0];
     let progress = Progress::shared(bar, step.title, comm, section.count() * size)?;
-    let most = PIECE.min(Team::room_among(comm) / 2) / size;
+    let room = Memory::default().room(comm, step.title)?;
+    let most = room.elements(2, size).min(PIECE / size);
     let pieces = Pieces::new(&section, array.layout().slowest_first(), most);
     comm.barrier()?;
     let start = Instant::now();

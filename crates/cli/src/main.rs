@@ -8,6 +8,7 @@ mod create;
 mod demo;
 mod explain;
 mod info;
+mod memory;
 mod picture;
 mod progress;
 mod ranks;

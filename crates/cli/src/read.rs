@@ -5,9 +5,12 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Arrangement, Array, ArrayDescriptor, Error, Order, Result, Section, shape_text};
+use outcore::{
+    Arrangement, Array, ArrayDescriptor, Error, Order, Result, Section, Tuning, shape_text,
+};
 
 use crate::copy::{Side, Team, copy};
+use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause};
 use crate::selection::Selection;
@@ -52,6 +55,8 @@ pub(crate) struct Read {
     #[command(flatten)]
     tuning: TuningOptions,
     #[command(flatten)]
+    memory: Memory,
+    #[command(flatten)]
     ranks: Ranks,
 }
 
@@ -70,14 +75,15 @@ impl Read {
     pub(crate) fn run(&self) -> Result<()> {
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
-            let array = Array::open_all(comm, &self.selection.array)?.tuned(self.tuning.tuning());
+            let room = self.memory.room(comm, "reading")?;
+            let array = Array::open_all(comm, &self.selection.array)?;
+            let array = room.tuned(&array, self.tuning.tuning());
             let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
             let section = self.selection.of_each(comm, &array)?;
             let own = !self.selection.section.depends_on_rank();
             let shares = if own { ranks } else { 1 };
             let bytes = section.count() * array.layout().element_size() / shares;
             let progress = Progress::shared(&progress, "reading", comm, bytes)?;
-            let room = Team::room_among(comm);
             let from = Side {
                 array: &array,
                 section: &section,
@@ -109,7 +115,13 @@ impl Read {
         if output == "-" || output.ends_with(".txt") || output.ends_with(".csv") {
             let print = || {
                 self.check_free(output)?;
-                text::write(array, section, &self.selection.section, output)
+                let lines = text::Lines {
+                    array,
+                    section,
+                    pattern: &self.selection.section,
+                    room: team.room,
+                };
+                lines.write(output)
             };
             return Ok(comm.agree(if comm.rank() == 0 { print() } else { Ok(()) })?);
         }
@@ -128,6 +140,7 @@ impl Read {
             .map_or("".into(), |d| d.temporary_name().to_string());
         comm.broadcast_string(0, &mut name)?;
         let target = comm.agree(open_target(&name, array, section))?;
+        let target = team.room.tuned(&target, Tuning::default());
         let to = Side {
             array: &target,
             section: &target.whole(),

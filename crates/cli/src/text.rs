@@ -7,60 +7,52 @@ use std::path::{Path, PathBuf};
 
 use outcore::{Array, Error, Pattern, Pieces, Result, Section, reorder};
 
+use crate::memory::Room;
 use crate::ranks::until_closed;
 
-/// Elements in memory at a time.
+/// Elements in memory at a time, at the most.
 const PIECE: u64 = 1 << 20;
 
-/// Prints `section` to `output` (- for standard output), in place of what is
-/// there: to a .csv file with commas, otherwise with spaces.
-pub(crate) fn write(
-    array: &Array,
-    section: &Section,
-    pattern: &Pattern,
-    output: &str,
-) -> Result<()> {
-    let lines = Lines {
-        array,
-        section,
-        pattern,
-        separator: if output.ends_with(".csv") { "," } else { " " },
-    };
-    if output == "-" {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        return until_closed(lines.print(&mut out, "standard output"));
-    }
-    let failed = |source| Error::File {
-        action: "write",
-        path: PathBuf::from(output),
-        source,
-    };
-    let path = Path::new(output);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{}-{name}", std::process::id()));
-    let file = File::create(&temporary).map_err(failed)?;
-    let mut out = BufWriter::new(&file);
-    let outcome = lines
-        .print(&mut out, output)
-        .and_then(|()| file.sync_all().map_err(failed))
-        .and_then(|()| std::fs::rename(&temporary, path).map_err(failed));
-    if outcome.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    outcome
-}
-
-/// What is printed, and how.
-struct Lines<'a> {
-    array: &'a Array,
-    section: &'a Section,
-    pattern: &'a Pattern,
-    separator: &'a str,
+/// What is printed.
+pub(crate) struct Lines<'a> {
+    pub(crate) array: &'a Array,
+    pub(crate) section: &'a Section,
+    pub(crate) pattern: &'a Pattern,
+    /// The memory for it.
+    pub(crate) room: Room,
 }
 
 impl Lines<'_> {
+    /// Prints to `output` (- for standard output), in place of what is there:
+    /// to a .csv file with commas, otherwise with spaces.
+    pub(crate) fn write(&self, output: &str) -> Result<()> {
+        let separator = if output.ends_with(".csv") { "," } else { " " };
+        if output == "-" {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            return until_closed(self.print(&mut out, (separator, "standard output")));
+        }
+        let failed = |source| Error::File {
+            action: "write",
+            path: PathBuf::from(output),
+            source,
+        };
+        let path = Path::new(output);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = path.with_file_name(format!(".{}-{name}", std::process::id()));
+        let file = File::create(&temporary).map_err(failed)?;
+        let mut out = BufWriter::new(&file);
+        let outcome = self
+            .print(&mut out, (separator, output))
+            .and_then(|()| file.sync_all().map_err(failed))
+            .and_then(|()| std::fs::rename(&temporary, path).map_err(failed));
+        if outcome.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        outcome
+    }
+
     /// Prints to `out`, which is called `name` in messages.
-    fn print(&self, out: &mut impl Write, name: &str) -> Result<()> {
+    fn print(&self, out: &mut impl Write, (separator, name): (&str, &str)) -> Result<()> {
         let Self { array, section, .. } = self;
         let failed = |source| Error::File {
             action: "write to",
@@ -84,9 +76,10 @@ impl Lines<'_> {
             blocks.push(block);
         }
         let size = array.layout().element_size();
+        let most = self.room.elements(2, size).min(PIECE);
         let (mut bytes, mut ordered) = (Vec::new(), Vec::new());
         let mut number = 0u64;
-        for piece in Pieces::new(section, &row_major, PIECE) {
+        for piece in Pieces::new(section, &row_major, most) {
             bytes.resize((piece.count() * size) as usize, 0);
             ordered.resize(bytes.len(), 0);
             array.read_bytes(&piece, &mut bytes)?;
@@ -99,7 +92,7 @@ impl Lines<'_> {
                     .filter(|block| number.is_multiple_of(**block))
                     .count();
                 let last = ends > 0 || blocks.is_empty();
-                let after = if last { "\n" } else { self.separator };
+                let after = if last { "\n" } else { separator };
                 let text = array.element_type().text(element);
                 write!(out, "{text}{after}").map_err(failed)?;
                 if ends > 1 && ends < blocks.len() {

@@ -25,7 +25,7 @@ pub(crate) struct TuningOptions {
 impl TuningOptions {
     /// Whether a strategy is asked for.
     pub(crate) fn is_forced(&self) -> bool {
-        self.strategy != Strategy::Auto
+        self.tuning().strategy != Strategy::Auto
     }
 
     pub(crate) fn tuning(&self) -> Tuning {

@@ -4,10 +4,13 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Arrangement, Array, ByteOrder, Error, Fill, Order, Result, Section, shape_text};
+use outcore::{
+    Arrangement, Array, ByteOrder, Error, Fill, Order, Result, Section, Tuning, shape_text,
+};
 
 use crate::copy::{Side, Team, copy};
 use crate::create::fill_section;
+use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::Ranks;
 use crate::selection::Selection;
@@ -37,6 +40,8 @@ pub(crate) struct Write {
     #[command(flatten)]
     tuning: TuningOptions,
     #[command(flatten)]
+    memory: Memory,
+    #[command(flatten)]
     ranks: Ranks,
 }
 
@@ -55,9 +60,9 @@ impl Write {
     pub(crate) fn run(&self) -> Result<()> {
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
-            let array = comm
-                .agree(Array::open_writable(&self.selection.array))?
-                .tuned(self.tuning.tuning());
+            let room = self.memory.room(comm, "writing")?;
+            let array = comm.agree(Array::open_writable(&self.selection.array))?;
+            let array = room.tuned(&array, self.tuning.tuning());
             let rank = comm.rank() as u64;
             let section = self.selection.of_each(comm, &array)?;
             // A section for each rank is its own work; one for all is divided.
@@ -70,7 +75,7 @@ impl Write {
             let bytes = section.count() * array.layout().element_size() / shares;
             let team = Team {
                 comm: &group,
-                room: Team::room_among(comm),
+                room,
                 progress: Progress::shared(&progress, "writing", comm, bytes)?,
             };
             let to = Side {
@@ -99,6 +104,7 @@ impl Write {
             file
         };
         let source = open_source(file, to.array, to.section)?;
+        let source = team.room.tuned(&source, Tuning::default());
         let from = Side {
             array: &source,
             section: &source.whole(),

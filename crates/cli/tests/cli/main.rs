@@ -7,6 +7,7 @@ mod explain;
 mod formats;
 mod full_disk;
 mod launcher;
+mod memory;
 mod names;
 mod numpy;
 mod oracle;
