@@ -38,6 +38,7 @@ pub fn check_in_memory(make: Make<'_>) {
     capabilities::mappings(&*make());
     capabilities::residency(&*make());
     capabilities::locks(&*make());
+    capabilities::shared_locks(&*make());
     sequences::many_threads(&*make());
     sequences::extension_by_many_threads(&*make());
     for seed in 1..=3 {

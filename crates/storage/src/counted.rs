@@ -200,6 +200,14 @@ impl<S: Store> Store for CountedStore<S> {
         self.inner.forget()
     }
 
+    fn fetch(&self, offset: u64, len: u64) {
+        self.inner.fetch(offset, len);
+    }
+
+    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        self.inner.lock_shared(offset, len)
+    }
+
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         self.inner.lock(offset, len)
     }

@@ -33,9 +33,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::batch::{Batch, Direction, Transfer};
 use crate::direct::DirectFile;
 use crate::error::{Error, Result};
-use crate::forget::drop_pages;
+use crate::file_system::is_local;
+use crate::forget::{drop_pages, fetch_pages};
 use crate::mapping::{Mapping, file_len};
-use crate::range_lock::{FileLocks, RangeLock};
+use crate::range_lock::{FileLocks, Kind, RangeLock};
 use crate::residency::cached_share;
 use crate::store::{
     ReadRequest, Store, WriteRequest, check_long_range, check_range, read_exactly, write_exactly,
@@ -105,6 +106,8 @@ pub struct FileStore {
     /// The latest mapping, if one was asked for.
     mapping: Mutex<Option<Arc<Mapping>>>,
     locks: FileLocks,
+    /// Whether its locks are a matter of this machine alone, and so cheap.
+    is_local: bool,
 }
 
 impl FileStore {
@@ -173,6 +176,7 @@ impl FileStore {
             .transpose()
             .map_err(failed)?;
         let locks = FileLocks::of(&file).map_err(failed)?;
+        let is_local = is_local(&file);
         Ok(FileStore {
             path: path.to_owned(),
             file: Arc::new(file),
@@ -180,6 +184,7 @@ impl FileStore {
             options,
             mapping: Mutex::default(),
             locks,
+            is_local,
         })
     }
 
@@ -192,6 +197,17 @@ impl FileStore {
     fn file_len(&self) -> Result<u64> {
         file_len(&self.file).map_err(|source| Error::Length {
             store: self.name(),
+            source,
+        })
+    }
+
+    fn lock_as(&self, kind: Kind, offset: u64, len: u64) -> Result<RangeLock<'_>> {
+        check_long_range(self, offset, len)?;
+        let lock = self.locks.lock(kind, &self.file, (offset, len));
+        lock.map_err(|source| Error::Lock {
+            store: self.name(),
+            offset,
+            len,
             source,
         })
     }
@@ -341,15 +357,26 @@ impl Store for FileStore {
         cached_share(&self.file, || self.map().ok().flatten(), offset, end)
     }
 
+    fn fetch(&self, offset: u64, len: u64) {
+        if !self.options.direct {
+            fetch_pages(&self.file, offset, len);
+        }
+    }
+
     fn forget(&self) -> Result<()> {
         self.sync()?;
         drop_pages(&self.file).map_err(|source| Error::sync(self.name(), source))
     }
 
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        check_long_range(self, offset, len)?;
-        let lock = self.locks.lock(&self.file, || self.name(), offset, len)?;
-        Ok(Some(lock))
+        self.lock_as(Kind::Exclusive, offset, len).map(Some)
+    }
+
+    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        match self.is_local {
+            true => self.lock_as(Kind::Shared, offset, len).map(Some),
+            false => Ok(None),
+        }
     }
 }
 

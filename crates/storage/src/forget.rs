@@ -1,4 +1,5 @@
-//! [`forget`]: a file out of the page cache, for measuring what cold reads cost.
+//! A file into the page cache, and out of it: [`forget`] for measuring what
+//! cold reads cost.
 
 use std::fs::File;
 use std::io;
@@ -33,3 +34,20 @@ pub(crate) fn drop_pages(file: &File) -> io::Result<()> {
 pub(crate) fn drop_pages(_: &File) -> io::Result<()> {
     Ok(())
 }
+
+/// Asks the system to begin reading bytes of a file into the page cache. It
+/// reads at most so much of a range (on Linux the larger one of the device's
+/// longest request and its read-ahead); what it does with advice is its matter.
+#[cfg(target_os = "linux")]
+pub(crate) fn fetch_pages(file: &File, offset: u64, len: u64) {
+    use std::os::fd::AsRawFd;
+    let (Ok(offset), Ok(len)) = (offset.try_into(), len.try_into()) else {
+        return;
+    };
+    // SAFETY: the descriptor is open.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), offset, len, libc::POSIX_FADV_WILLNEED) };
+}
+
+/// Other systems are not told.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn fetch_pages(_: &File, _: u64, _: u64) {}

@@ -46,6 +46,7 @@ mod direct;
 mod error;
 mod faulty;
 mod file;
+mod file_system;
 mod forget;
 mod mapping;
 mod memory;

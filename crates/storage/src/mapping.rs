@@ -54,6 +54,7 @@ use std::{fmt, io};
 
 use crate::error::{Error, Result};
 use crate::file::Access;
+use crate::file_system::writes_in_place;
 
 /// The bytes of a file, from the first to the last that it had when it was
 /// mapped.
@@ -236,18 +237,6 @@ pub(crate) fn page_size() -> u64 {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
 }
 
-/// Whether the file system overwrites written parts of a file where they are.
-/// Others, which copy on write or may share parts among files, can run out of
-/// room in doing so.
-#[cfg(target_os = "linux")]
-fn writes_in_place(file: &File) -> bool {
-    // SAFETY: a `statfs` of zeros is valid, and filled by the call below.
-    let mut status: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the file is open, and the structure lives during the call.
-    let known = unsafe { libc::fstatfs(file.as_raw_fd(), &mut status) } == 0;
-    known && [libc::EXT4_SUPER_MAGIC, libc::TMPFS_MAGIC].contains(&status.f_type)
-}
-
 /// Whether every page that has bytes of the range `offset..end` was written in
 /// full, as far as the file of `file_len` bytes reaches.
 #[cfg(target_os = "linux")]
@@ -263,11 +252,6 @@ fn is_written(file: &File, offset: u64, end: u64, file_len: u64) -> bool {
     // SAFETY: the file is open. Its position is used by nobody.
     let hole = unsafe { libc::lseek(file.as_raw_fd(), first as libc::off_t, libc::SEEK_HOLE) };
     hole >= 0 && hole as u64 >= end
-}
-
-#[cfg(not(target_os = "linux"))]
-fn writes_in_place(_file: &File) -> bool {
-    false
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -121,6 +121,11 @@ impl Store for MemoryStore {
         (len > 0 && offset < self.shared().len() as u64).then_some(1.0)
     }
 
+    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        check_long_range(self, offset, len)?;
+        Ok(Some(self.locks.lock_shared(offset, len)))
+    }
+
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         check_long_range(self, offset, len)?;
         Ok(Some(self.locks.lock(offset, len)))

@@ -71,6 +71,14 @@ macro_rules! store_behind {
                 (**self).forget()
             }
 
+            fn fetch(&self, offset: u64, len: u64) {
+                (**self).fetch(offset, len);
+            }
+
+            fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+                (**self).lock_shared(offset, len)
+            }
+
             fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
                 (**self).lock(offset, len)
             }

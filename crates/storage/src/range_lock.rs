@@ -1,5 +1,7 @@
-//! [`RangeLock`]: the exclusive right to change a range of bytes, for those
-//! who read bytes, change some and write all of them back.
+//! [`RangeLock`]: the right to change a range of bytes; exclusive for those who
+//! read bytes, change some and write all of them back, and shared for those who
+//! write nothing but their own. Exclusive locks keep out both kinds, shared ones
+//! only the exclusive.
 //!
 //! Two kinds of exclusion are taken, one after the other:
 //!
@@ -10,7 +12,9 @@
 //!    would not keep the threads that share a store apart, and closing another
 //!    store of the file does not lose it, as it does with older POSIX locks.
 //!    A file system that has no locks (ENOLCK, EOPNOTSUPP, EINVAL, ENOSYS)
-//!    leaves the first kind alone to do the work.
+//!    leaves the first kind alone to do the work. Shared locks of several
+//!    threads, which may overlap, are one to the system; so a byte is unlocked
+//!    there when the last of them lets it go.
 //!
 //! Locks are advisory: they keep out those who lock, nobody else. A thread
 //! holds at most one lock of a store at a time; whoever holds one while waiting
@@ -27,12 +31,20 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::error::{Error, Result};
+/// Who else may hold the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nobody.
+    Exclusive,
+    /// Others who share.
+    Shared,
+}
 
 /// A range that is locked or waited for.
 #[derive(Debug)]
 struct Claim {
     ticket: u64,
+    kind: Kind,
     start: u64,
     end: u64,
 }
@@ -46,11 +58,14 @@ struct Claims {
 }
 
 impl Claims {
-    /// Whether a claim that came before `ticket` shares bytes with
-    /// `start..end`.
-    fn is_taken(&self, ticket: u64, start: u64, end: u64) -> bool {
+    /// Whether a claim that came before `ticket` has bytes of `start..end` and
+    /// does not share them with one of this kind.
+    fn is_taken(&self, ticket: u64, kind: Kind, start: u64, end: u64) -> bool {
         let mut earlier = self.claims.iter().take_while(|claim| claim.ticket < ticket);
-        earlier.any(|claim| claim.start < end && start < claim.end)
+        earlier.any(|claim| {
+            let both_share = kind == Kind::Shared && claim.kind == Kind::Shared;
+            claim.start < end && start < claim.end && !both_share
+        })
     }
 }
 
@@ -71,6 +86,15 @@ impl LockTable {
     /// them until the guard is dropped. An empty range is never held; one that
     /// would reach beyond `u64::MAX` ends there.
     pub fn lock(&self, offset: u64, len: u64) -> RangeLock<'_> {
+        self.lock_as(Kind::Exclusive, offset, len)
+    }
+
+    /// As [`lock`](Self::lock), but others may share the bytes.
+    pub fn lock_shared(&self, offset: u64, len: u64) -> RangeLock<'_> {
+        self.lock_as(Kind::Shared, offset, len)
+    }
+
+    fn lock_as(&self, kind: Kind, offset: u64, len: u64) -> RangeLock<'_> {
         let file = None;
         if len == 0 {
             return RangeLock { held: None, file };
@@ -81,10 +105,11 @@ impl LockTable {
         claims.next_ticket += 1;
         claims.claims.push(Claim {
             ticket,
+            kind,
             start: offset,
             end,
         });
-        while claims.is_taken(ticket, offset, end) {
+        while claims.is_taken(ticket, kind, offset, end) {
             claims.waiting += 1;
             claims = self
                 .released
@@ -141,6 +166,8 @@ static FILE_TABLES: Mutex<BTreeMap<(u64, u64), Weak<LockTable>>> = Mutex::new(BT
 pub(crate) struct FileLocks {
     identity: (u64, u64),
     table: Arc<LockTable>,
+    /// The shared ranges that are locked through this opened file.
+    shared: Mutex<Vec<(u64, u64)>>,
 }
 
 impl FileLocks {
@@ -154,27 +181,27 @@ impl FileLocks {
         let known = tables.entry(identity).or_default();
         let table = known.upgrade().unwrap_or_default();
         *known = Arc::downgrade(&table);
-        Ok(FileLocks { identity, table })
+        let shared = Mutex::default();
+        Ok(FileLocks {
+            identity,
+            table,
+            shared,
+        })
     }
 
     /// Locks the `len` bytes of `file`, which these locks belong to, at
-    /// `offset`; `name` is for messages.
+    /// `offset`.
     pub(crate) fn lock<'a>(
         &'a self,
+        kind: Kind,
         file: &'a File,
-        name: impl Fn() -> String,
-        offset: u64,
-        len: u64,
-    ) -> Result<RangeLock<'a>> {
-        let failed = |source| Error::Lock {
-            store: name(),
-            offset,
-            len,
-            source,
-        };
-        let mut lock = self.table.lock(offset, len);
+        (offset, len): (u64, u64),
+    ) -> io::Result<RangeLock<'a>> {
+        let mut lock = self.table.lock_as(kind, offset, len);
         if len > 0 {
-            lock.file = FileRange::lock(file, offset, len).map_err(failed)?;
+            let shared = (kind == Kind::Shared).then_some(&self.shared);
+            let end = offset + len;
+            lock.file = FileRange::lock(file, (offset, end), shared)?;
         }
         Ok(lock)
     }
@@ -195,60 +222,117 @@ impl Drop for FileLocks {
 #[derive(Debug)]
 struct FileRange<'a> {
     file: &'a File,
-    offset: u64,
-    len: u64,
+    /// The first byte and the end.
+    bytes: (u64, u64),
+    /// All ranges that share this opened file's lock; `None` if exclusive.
+    shared: Option<&'a Mutex<Vec<(u64, u64)>>>,
 }
 
 #[cfg(target_os = "linux")]
 impl<'a> FileRange<'a> {
     /// Waits for the bytes and locks them; `None` where files have no locks.
-    fn lock(file: &'a File, offset: u64, len: u64) -> io::Result<Option<Self>> {
-        let range = FileRange { file, offset, len };
+    fn lock(
+        file: &'a File,
+        bytes: (u64, u64),
+        shared: Option<&'a Mutex<Vec<(u64, u64)>>>,
+    ) -> io::Result<Option<Self>> {
+        let kind = match shared {
+            None => libc::F_WRLCK,
+            Some(ranges) => {
+                // Noted before it is locked, so that nobody unlocks it meanwhile.
+                let mut ranges = ranges.lock().unwrap_or_else(PoisonError::into_inner);
+                ranges.push(bytes);
+                libc::F_RDLCK
+            }
+        };
+        let range = FileRange {
+            file,
+            bytes,
+            shared,
+        };
         loop {
-            let Err(error) = range.control(libc::F_WRLCK) else {
+            let Err(error) = control(file, kind, bytes) else {
                 return Ok(Some(range));
             };
             match error.raw_os_error() {
-                Some(libc::EINTR) => {}
+                Some(libc::EINTR) => continue,
                 Some(libc::ENOLCK | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS) => {
+                    range.unlock();
                     return Ok(None);
                 }
                 // What an exclusive lock of a file opened for reads alone gives.
                 Some(libc::EBADF) => {
                     let reason = "the file is not open for writing";
+                    range.unlock();
                     return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
                 }
-                _ => return Err(error),
+                _ => {
+                    range.unlock();
+                    return Err(error);
+                }
             }
         }
     }
 
     fn unlock(self) {
-        // Unlocking whole ranges that are locked does not fail; if it did, the
-        // system would still unlock them when the file is closed.
-        let _ = self.control(libc::F_UNLCK);
-    }
-
-    fn control(&self, kind: libc::c_int) -> io::Result<()> {
-        use std::os::fd::AsRawFd;
-        // SAFETY: a `flock` of zeros is valid, and its fields are set below.
-        let mut range: libc::flock = unsafe { std::mem::zeroed() };
-        range.l_type = kind as libc::c_short;
-        range.l_whence = libc::SEEK_SET as libc::c_short;
-        let out_of_range = |_| io::Error::from(io::ErrorKind::InvalidInput);
-        range.l_start = self.offset.try_into().map_err(out_of_range)?;
-        range.l_len = self.len.try_into().map_err(out_of_range)?;
-        // SAFETY: the file is open, and the structure lives during the call.
-        match unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLKW, &range) } {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
+        // Unlocking ranges does not fail; if it did, the system would still
+        // unlock them when the file is closed.
+        let Some(ranges) = self.shared else {
+            let _ = control(self.file, libc::F_UNLCK, self.bytes);
+            return;
+        };
+        let mut ranges = ranges.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = ranges.iter().position(|range| *range == self.bytes) {
+            ranges.swap_remove(own);
         }
+        for free in uncovered(self.bytes, &ranges) {
+            let _ = control(self.file, libc::F_UNLCK, free);
+        }
+    }
+}
+
+/// The parts of `bytes` that none of `ranges` has.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+fn uncovered(bytes: (u64, u64), ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut left = vec![bytes];
+    for (start, end) in ranges {
+        let cut = left.into_iter().flat_map(|(from, to)| {
+            let before = (from, to.min(*start));
+            let behind = (from.max(*end), to);
+            match *start < to && from < *end {
+                true => [before, behind],
+                false => [(from, to), (to, to)],
+            }
+        });
+        left = cut.filter(|(from, to)| from < to).collect();
+    }
+    left
+}
+
+#[cfg(target_os = "linux")]
+fn control(file: &File, kind: libc::c_int, (start, end): (u64, u64)) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: a `flock` of zeros is valid, and its fields are set below.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = kind as libc::c_short;
+    range.l_whence = libc::SEEK_SET as libc::c_short;
+    let out_of_range = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    range.l_start = start.try_into().map_err(out_of_range)?;
+    range.l_len = (end - start).try_into().map_err(out_of_range)?;
+    // SAFETY: the file is open, and the structure lives during the call.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &range) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 impl<'a> FileRange<'a> {
-    fn lock(_file: &'a File, _offset: u64, _len: u64) -> io::Result<Option<Self>> {
+    fn lock(
+        _file: &'a File,
+        _bytes: (u64, u64),
+        _shared: Option<&'a Mutex<Vec<(u64, u64)>>>,
+    ) -> io::Result<Option<Self>> {
         Ok(None)
     }
 
@@ -258,6 +342,17 @@ impl<'a> FileRange<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_else_has_is_unlocked() {
+        assert_eq!(uncovered((2, 9), &[]), [(2, 9)]);
+        assert_eq!(uncovered((2, 9), &[(0, 2), (9, 12)]), [(2, 9)]);
+        assert_eq!(
+            uncovered((2, 9), &[(4, 5), (0, 3), (8, 20)]),
+            [(3, 4), (5, 8)]
+        );
+        assert_eq!(uncovered((2, 9), &[(2, 5), (4, 9)]), []);
+    }
 
     #[test]
     fn files_are_known_by_their_inode() {

@@ -19,9 +19,10 @@
 //! work beside the caller's needs a handle of its own, and what is handed from
 //! one to the other carries the time at which it was ready.
 //!
-//! Three capabilities are optional, and the provided methods say that they are
-//! missing: `map`, `cached` and `lock`. An adapter that watches or changes the
-//! transfers must not pass `map` on, since it would not see those of a mapping.
+//! Some capabilities are optional, and the provided methods say that they are
+//! missing: `map`, `cached`, `fetch`, `lock` and `lock_shared`. An adapter that
+//! watches or changes the transfers must not pass `map` on, since it would not
+//! see those of a mapping.
 
 use std::fmt::Debug;
 use std::io;
@@ -128,6 +129,13 @@ pub trait Store: Debug + Send + Sync {
         Ok(())
     }
 
+    /// Says that the `len` bytes at `offset` will be read soon (or written in
+    /// part), so that a store that can do so begins to bring them into memory,
+    /// without waiting. Whether it does makes no difference but in time.
+    fn fetch(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
+
     /// Waits until nobody else has locked any of the `len` bytes at `offset`,
     /// and locks them until the answer is dropped: what a read-modify-write
     /// needs. It keeps out other threads and stores of the same bytes in this
@@ -155,6 +163,15 @@ pub trait Store: Debug + Send + Sync {
     /// already, as when the caller waits for work in the background.
     fn wait_until(&self, time: Duration) {
         let _ = time;
+    }
+
+    /// As [`lock`](Store::lock), but shared: it keeps out those who lock alone,
+    /// not others who share. What those need who write nothing but their own
+    /// bytes, so that a read-modify-write of the neighbourhood does not undo
+    /// it. `None`: the store has none, or they cost more than a write.
+    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        let _ = (offset, len);
+        Ok(None)
     }
 }
 

@@ -244,6 +244,22 @@ impl Store for StripedStore {
         self.disks.iter().try_for_each(|disk| disk.forget())
     }
 
+    fn fetch(&self, offset: u64, len: u64) {
+        let end = offset.saturating_add(len);
+        for (index, disk) in self.disks.iter().enumerate() {
+            let start = self.striping.share(index, offset);
+            let len = self.striping.share(index, end) - start;
+            if len > 0 {
+                disk.fetch(start, len);
+            }
+        }
+    }
+
+    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        check_long_range(self, offset, len)?;
+        self.disks[0].lock_shared(offset, len)
+    }
+
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         check_long_range(self, offset, len)?;
         self.disks[0].lock(offset, len)

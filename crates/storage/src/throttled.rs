@@ -193,6 +193,10 @@ impl<S: Store + 'static> Store for ThrottledStore<S> {
         (len > 0 && offset < self.len().ok()?).then_some(0.0)
     }
 
+    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        self.inner.lock_shared(offset, len)
+    }
+
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         self.inner.lock(offset, len)
     }

@@ -210,6 +210,38 @@ fn served_in_the_order_of_arrival() {
     assert_eq!(*order.lock().unwrap(), [0, 1, 2]);
 }
 
+/// The shared locks of several threads are one to the system: the first that
+/// lets go must not unlock what the others still hold.
+#[test]
+#[cfg(target_os = "linux")]
+fn shared_locks_of_threads_hold_against_other_programs() {
+    use std::os::fd::AsRawFd;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let store = new_file(&path);
+    // Another program, as far as the system is concerned.
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    let is_free = |start: i64, len: i64| {
+        // SAFETY: a `flock` of zeros is valid.
+        let mut range: libc::flock = unsafe { std::mem::zeroed() };
+        range.l_type = libc::F_WRLCK as libc::c_short;
+        (range.l_start, range.l_len) = (start, len);
+        // SAFETY: the file is open, and the structure lives during the call.
+        let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut range) };
+        assert_eq!(status, 0);
+        range.l_type == libc::F_UNLCK as libc::c_short
+    };
+    let Some(first) = store.lock_shared(0, 20).unwrap() else {
+        return;
+    };
+    let second = store.lock_shared(10, 20).unwrap().unwrap();
+    assert!(!is_free(0, 10) && !is_free(25, 1) && is_free(30, 10));
+    drop(first);
+    assert!(is_free(0, 10) && !is_free(10, 1) && !is_free(29, 1));
+    drop(second);
+    assert!(is_free(0, 100));
+}
+
 #[test]
 fn impossible_and_read_only() {
     let folder = tempfile::tempdir().unwrap();

@@ -49,6 +49,9 @@ pub(super) fn mappings(store: &dyn Store) {
 
 pub(super) fn residency(store: &dyn Store) {
     assert_eq!(store.cached(0, 0), None, "no bytes have no share");
+    // Asking for bytes is free to do nothing, wherever they are.
+    store.fetch(0, 1 << 20);
+    store.fetch(u64::MAX, u64::MAX);
     expect_write(store, 0, &[1; 10_000]);
     for (offset, len) in [(0, 10_000), (5000, 1), (9999, u64::MAX)] {
         let share = store.cached(offset, len);
@@ -97,4 +100,50 @@ pub(super) fn locks(store: &dyn Store) {
         }
     });
     expect_bytes(store, 0, &[ROUNDS, 2 * ROUNDS].repeat(THREADS));
+}
+
+pub(super) fn shared_locks(store: &dyn Store) {
+    const THREADS: usize = 4;
+    const ROUNDS: u8 = 100;
+    let Some(_empty) = expect("sharing nothing", store.lock_shared(5, 0)) else {
+        return;
+    };
+    expect_write(store, 0, &[0; 2 * THREADS]);
+    let beyond = store.lock_shared(1, u64::MAX).map(drop);
+    assert!(
+        matches!(beyond, Err(Error::OutOfRange { .. })),
+        "{beyond:?}"
+    );
+    // Those who share do not wait for each other.
+    {
+        let _first = expect("share", store.lock_shared(0, 5));
+        thread::scope(|scope| {
+            scope.spawn(|| drop(expect("share", store.lock_shared(3, 5))));
+        });
+    }
+    // Even threads write their own bytes, odd ones those of all.
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                let own = 2 * thread;
+                for round in 1..=ROUNDS {
+                    if thread % 2 == 0 {
+                        let _lock = expect("share", store.lock_shared(0, own as u64 + 2));
+                        thread::yield_now();
+                        expect_write(store, own as u64, &[round, round]);
+                        expect_bytes(store, own as u64, &[round, round]);
+                    } else {
+                        let _lock = expect("lock", store.lock(0, 2 * THREADS as u64));
+                        let mut bytes = [0; 2 * THREADS];
+                        expect("read", store.read_at(0, &mut bytes));
+                        thread::yield_now();
+                        bytes[own] += 1;
+                        bytes[own + 1] += 1;
+                        expect_write(store, 0, &bytes);
+                    }
+                }
+            });
+        }
+    });
+    expect_bytes(store, 0, &[ROUNDS; 2 * THREADS]);
 }
