@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::execute::{Transfer, execute};
 use crate::format::{self, Location, Opened};
 use crate::plan::Plan;
-use crate::strategy::choose::{Estimate, Situation};
+use crate::strategy::choose::{Estimate, Situation, Way};
 use crate::strategy::profile::StorageProfile;
 use crate::strategy::slices::Slices;
 use crate::strategy::{Direction, Strategy, Tuning};
@@ -58,6 +58,7 @@ pub struct Array {
     tuning: Tuning,
     profile: StorageProfile,
     mappable: bool,
+    guarded: bool,
 }
 
 impl Array {
@@ -107,7 +108,8 @@ impl Array {
         let opened = format::open(location, access)?;
         let mut array = Self::assemble(location.to_string(), opened, access == Access::ReadWrite)?;
         array.format = location.format();
-        array.profile = StorageProfile::kept(location.path()).unwrap_or_default();
+        array.profile = StorageProfile::kept(location.path())
+            .unwrap_or_else(|| StorageProfile::assumed(location.path()));
         Ok(array)
     }
 
@@ -128,6 +130,7 @@ impl Array {
     fn assemble(name: String, opened: Opened, writable: bool) -> Result<Self> {
         let layout = opened.descriptor.check(&name)?;
         let mappable = opened.store.map()?.is_some();
+        let guarded = opened.store.lock_shared(0, 0)?.is_some();
         let Opened {
             descriptor,
             store,
@@ -144,6 +147,7 @@ impl Array {
             tuning: Tuning::default(),
             profile: StorageProfile::default(),
             mappable,
+            guarded,
         })
     }
 
@@ -286,7 +290,7 @@ impl Array {
     /// What moving `section` would do, without doing it.
     pub fn plan(&self, section: &Section, direction: Direction) -> Result<Plan> {
         let runs = self.runs(section)?;
-        let method = self.situation(section, &runs, direction).method(&runs);
+        let Way { method, fetch } = self.situation(section, &runs, direction).way(&runs);
         let width = self.element_type().swap_width();
         let swap = (self.descriptor.byte_order != ByteOrder::NATIVE && width > 1).then_some(width);
         Ok(Plan {
@@ -294,6 +298,7 @@ impl Array {
             start: self.start,
             swap,
             method,
+            fetch,
         })
     }
 
@@ -330,14 +335,12 @@ impl Array {
             direction,
             cached,
             mappable: self.mappable,
+            guarded: self.guarded,
             slices,
         };
         // Asking costs some microseconds: only if it makes a difference.
-        if self.tuning.strategy != Strategy::Auto {
-            return situation(1.0);
-        }
         let (warm, cold) = (situation(1.0), situation(0.0));
-        if warm.method(runs) == cold.method(runs) {
+        if warm.way(runs) == cold.way(runs) {
             return warm;
         }
         let extent = runs.footprint(0);

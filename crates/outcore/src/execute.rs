@@ -6,7 +6,17 @@
 //! that reverses bytes goes through a staging buffer of bounded size, since
 //! the caller's data must not change. The paths of the other methods
 //! are in `sieved` and `mapped`.
+//!
+//! Who may write next to whom. Writes that touch nothing but the section's bytes
+//! (direct, mapped, sieved without gaps) share a lock of the stretch they write
+//! in; a sieved write that has gaps, and so writes back what it has read, holds
+//! its stretch alone. So writers of different elements never undo each other's
+//! work: threads, ranks, and programs that write through this library (or take
+//! the same advisory locks). Where a store has no shared locks (network file
+//! systems), only sieved writes exclude each other, and `auto` makes none that
+//! has gaps.
 
+mod ahead;
 pub(crate) mod copy;
 mod mapped;
 mod sieved;
@@ -14,6 +24,7 @@ mod sieved;
 use outcore_geometry::Run;
 use outcore_storage::{ReadRequest, Store, WriteRequest};
 
+use self::ahead::Ahead;
 use crate::element::swap_bytes;
 use crate::error::Result;
 use crate::plan::Plan;
@@ -65,8 +76,10 @@ fn read(plan: &Plan, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {
     let mut runs = plan.runs.clone().peekable();
     let end = buffer.len();
     let base = buffer.as_mut_ptr();
+    let mut ahead = Ahead::new(plan, store);
     let mut batch = Vec::new();
-    while runs.peek().is_some() {
+    while let Some(first) = runs.peek() {
+        ahead.reach(first.file_offset);
         batch.clear();
         batch.extend(runs.by_ref().take(BATCH).map(|run| {
             let range = buffer_range(&run, end);
@@ -88,8 +101,13 @@ fn read(plan: &Plan, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {
 
 fn write(plan: &Plan, store: &dyn Store, data: &[u8]) -> Result<()> {
     let mut runs = plan.runs.clone().peekable();
+    let extent = plan.runs.footprint(0);
+    let _shared = store.lock_shared(plan.start + extent.start, extent.end - extent.start)?;
+    // Of a page that is written in part, the rest is read first.
+    let mut ahead = Ahead::new(plan, store);
     let mut batch = Vec::new();
-    while runs.peek().is_some() {
+    while let Some(first) = runs.peek() {
+        ahead.reach(first.file_offset);
         batch.clear();
         for run in runs.by_ref().take(BATCH) {
             let (offset, data) = (

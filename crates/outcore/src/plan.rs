@@ -5,6 +5,7 @@ use std::fmt;
 
 use outcore_geometry::{Footprint, Runs};
 
+use crate::strategy::fetch::Fetch;
 use crate::strategy::sieving::{Accesses, Sieve};
 use crate::strategy::{Method, Strategy};
 
@@ -19,6 +20,8 @@ pub struct Plan {
     pub(crate) swap: Option<usize>,
     /// How it moves.
     pub(crate) method: Method,
+    /// What is asked for in advance, if it is not in the page cache.
+    pub(crate) fetch: Option<Fetch>,
 }
 
 impl Plan {
@@ -90,6 +93,9 @@ impl fmt::Display for Plan {
                 Some(slices) => writeln!(f, "slices    whole, {} bytes at a time", slices.window)?,
             }
             writeln!(f, "buffer    {} bytes", self.staging(sieve))?;
+        }
+        if let Some(fetch) = self.fetch {
+            writeln!(f, "fetch     ahead, with gaps of up to {} bytes", fetch.gap)?;
         }
         writeln!(f, "runs      {runs}")?;
         writeln!(f, "requests  {requests}")?;

@@ -3,14 +3,18 @@
 //! The path of the data: as many accesses as the buffer holds are read at
 //! once, then the wanted runs are copied out. An access that is one run goes
 //! straight between the store and the caller's buffer. For writing, those
-//! accesses that have gaps are locked and read first, the runs copied in, and
-//! all written at once; an access that the section covers completely is
-//! neither locked nor read.
+//! accesses that have gaps are read first, under a lock that keeps out all other
+//! writers, the runs copied in, and all written at once; an access that the
+//! section covers completely is not read.
+//!
+//! What is not in the page cache is asked for before: the next batches come from
+//! the device while the runs of this one are copied.
 
 use outcore_geometry::Pass;
 use outcore_storage::{ReadRequest, Store, WriteRequest};
 
 use super::BATCH;
+use super::ahead::Ahead;
 use super::copy::{gather, scatter};
 use crate::element::swap_bytes;
 use crate::error::Result;
@@ -59,6 +63,14 @@ impl Batch {
         !self.accesses.is_empty()
     }
 
+    /// From the first byte to the end of the last access.
+    fn extent(&self) -> (u64, u64) {
+        match (self.accesses.first(), self.accesses.last()) {
+            (Some(first), Some(last)) => (first.offset, last.offset + last.len),
+            _ => (0, 0),
+        }
+    }
+
     /// The bytes that an access takes of the buffer.
     fn staged(&self, access: &Access) -> u64 {
         if access.single(&self.copies).is_some() {
@@ -72,9 +84,11 @@ impl Batch {
 /// Reads the section into `buffer`.
 pub(super) fn read(plan: &Plan, sieve: Sieve, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {
     let mut accesses = Accesses::new(&plan.runs, sieve);
+    let mut ahead = Ahead::new(plan, store);
     let mut batch = Batch::default();
     let mut staging = vec![0; plan.staging(sieve)];
     while batch.fill(&mut accesses, sieve.buffer) {
+        ahead.reach(batch.extent().1);
         // 1. Read: single runs into their place, the others into the staging.
         let mut requests = Vec::with_capacity(batch.accesses.len());
         let mut free = &mut staging[..];
@@ -121,20 +135,18 @@ pub(super) fn read(plan: &Plan, sieve: Sieve, store: &dyn Store, buffer: &mut [u
 /// Writes the section from `data`.
 pub(super) fn write(plan: &Plan, sieve: Sieve, store: &dyn Store, data: &[u8]) -> Result<()> {
     let mut accesses = Accesses::new(&plan.runs, sieve);
+    let mut ahead = Ahead::new(plan, store);
     let mut batch = Batch::default();
     let mut staging = vec![0; plan.staging(sieve)];
     while batch.fill(&mut accesses, sieve.buffer) {
+        ahead.reach(batch.extent().1);
         let staged = |access: &&Access| access.single(&batch.copies).is_none();
-        // 1. Lock what has gaps, from the first to the last, and read it.
+        // 1. Lock, alone if anything is to be read and written back, and read.
         let gaps = |access: &&Access| access.useful < access.len;
-        let mut partial = batch.accesses.iter().filter(gaps);
-        let lock = match (partial.next(), partial.next_back()) {
-            (Some(first), last) => {
-                let last = last.unwrap_or(first);
-                let len = last.offset + last.len - first.offset;
-                store.lock(plan.start + first.offset, len)?
-            }
-            (None, _) => None,
+        let (start, end) = batch.extent();
+        let lock = match batch.accesses.iter().any(|access| gaps(&access)) {
+            true => store.lock(plan.start + start, end - start)?,
+            false => store.lock_shared(plan.start + start, end - start)?,
         };
         let mut requests = Vec::new();
         let mut free = &mut staging[..];

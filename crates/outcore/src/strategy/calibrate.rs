@@ -87,7 +87,7 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
         store.write_at(offset, &data)?;
     }
     store.sync()?;
-    let mut profile = StorageProfile::default();
+    let mut profile = StorageProfile::assumed(path);
     // Small requests tell what one costs, large ones what a byte costs.
     let mut block = vec![0u8; BLOCK];
     profile.cached_read = cost(

@@ -6,6 +6,7 @@
 
 mod calibrate;
 pub(crate) mod choose;
+pub(crate) mod fetch;
 pub(crate) mod profile;
 pub(crate) mod sieving;
 pub(crate) mod slices;

@@ -1,5 +1,8 @@
 //! [`StorageProfile`]: what a storage costs. The cost model needs nothing else.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 /// What an operation costs: so much each time, and so much a byte.
@@ -35,6 +38,13 @@ pub struct StorageProfile {
     pub mapped: Cost,
     /// The first write to a mapped page since it was last written back.
     pub first_write: f64,
+    /// The first read of mapped pages that have just come from the device.
+    pub fault: f64,
+    /// How many bytes the system reads by itself where a mapping is touched
+    /// that is not in the page cache.
+    pub read_ahead: u64,
+    /// Seconds a byte of reading so from one end of a long stretch to the other.
+    pub ahead: f64,
 }
 
 impl Default for StorageProfile {
@@ -47,7 +57,7 @@ impl Default for StorageProfile {
             },
             cold_read: Cost {
                 each: 70e-6,
-                byte: 0.8e-9,
+                byte: 0.35e-9,
             },
             parallel: 10.0,
             write: Cost {
@@ -62,19 +72,37 @@ impl Default for StorageProfile {
                 each: 2.5e-9,
                 byte: 0.12e-9,
             },
-            first_write: 10e-6,
+            first_write: 5e-6,
+            fault: 2.5e-6,
+            read_ahead: 128 << 10,
+            ahead: 0.2e-9,
         }
     }
 }
 
 impl StorageProfile {
-    /// A read when the share `cached` of the data is in the page cache and
-    /// many reads are issued at once.
-    pub fn read(&self, cached: f64) -> Cost {
-        let cold = 1.0 - cached;
-        Cost {
-            each: cached * self.cached_read.each + cold * self.cold_read.each / self.parallel,
-            byte: cached * self.cached_read.byte + cold * self.cold_read.byte,
+    /// What is assumed of the storage that holds `path` before it was measured:
+    /// a local solid-state disk, read ahead as the system says.
+    pub fn assumed(path: &Path) -> Self {
+        let profile = Self::default();
+        Self {
+            read_ahead: read_ahead(path).unwrap_or(profile.read_ahead),
+            ..profile
         }
     }
+}
+
+/// How much the system reads ahead on the device that holds `path`.
+pub(super) fn read_ahead(path: &Path) -> Option<u64> {
+    let device = std::fs::metadata(path).ok()?.dev();
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    let device = format!("{major}:{minor}");
+    // A partition is read ahead as its disk is.
+    let text = [
+        format!("/sys/class/bdi/{device}/read_ahead_kb"),
+        format!("/sys/dev/block/{device}/../queue/read_ahead_kb"),
+    ]
+    .into_iter()
+    .find_map(|path| std::fs::read_to_string(path).ok())?;
+    text.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
