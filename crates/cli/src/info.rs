@@ -2,18 +2,22 @@
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, Result, shape_text};
+use outcore::{Array, InCore, LocalArray, LocalDescriptor, MemoryBudget, Result, shape_text};
 use serde_json::{Value, json};
 
 use crate::bytes;
 use crate::ranks::{once, print};
 
-/// Say what an array is: shape, type, layout, size, attributes
+/// Say what an array is: shape, type, layout, size, placement, attributes
+///
+/// Of an array in local placement it also shows the descriptor of one rank: all
+/// that a program on that rank must know of it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   outcore info field.oc
   outcore info data.npy --json
+  outcore info parts.oc --rank 3 --memory 64MiB                 (local placement)
   outcore info 'raw:data.bin?shape=4096x4096&type=f32&layout=column'")]
 pub(crate) struct Info {
     /// The array
@@ -22,14 +26,31 @@ pub(crate) struct Info {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
+    /// Of local placement: the rank whose descriptor to show
+    #[arg(long, default_value_t = 0)]
+    rank: usize,
+    /// Of local placement: show the bounds of the first slab that fits this memory
+    #[arg(long, value_name = "BYTES", value_parser = bytes::parse)]
+    memory: Option<u64>,
 }
 
 impl Info {
     pub(crate) fn run(&self) -> Result<()> {
         once(|| {
             let array = Array::open(&self.array)?;
-            let facts = facts(&array);
+            let mut facts = facts(&array);
+            let local = match array.descriptor().local {
+                Some(_) => Some(LocalArray::open_part(&self.array, self.rank)?),
+                None => None,
+            };
+            let slab = match (&local, self.memory) {
+                (Some(local), Some(memory)) => local.slabs(1, &MemoryBudget::of(memory))?.next(),
+                _ => None,
+            };
+            let local = local.map(|local| local.descriptor());
             if self.json {
+                facts.extend(local.iter().map(|local| ("descriptor", rows(local))));
+                facts.extend(slab.iter().map(|slab| ("in_core", bounds(slab))));
                 let facts = facts.into_iter().map(|(name, value)| (name.into(), value));
                 return print(&format!("{:#}\n", Value::Object(facts.collect())));
             }
@@ -37,6 +58,7 @@ impl Info {
             for (name, value) in &facts {
                 let value = match (*name, value) {
                     ("shape", _) => shape_text(array.shape()),
+                    ("placement", _) => placement_text(&array),
                     ("bytes", Value::Number(n)) => match n.as_u64() {
                         Some(amount) if amount >= 1024 => format!("{n} ({})", bytes::show(amount)),
                         _ => n.to_string(),
@@ -46,6 +68,20 @@ impl Info {
                     (_, other) => other.to_string(),
                 };
                 lines.push_str(&format!("{name:<12} {value}\n"));
+            }
+            if let Some(local) = local {
+                lines.push_str(&format!("\n{local}\n"));
+            }
+            if let Some(slab) = slab {
+                for (name, row) in [
+                    ("in-core lower", &slab.lower),
+                    ("in-core upper", &slab.upper),
+                    ("lower+overlap", &slab.lower_with_overlap),
+                    ("upper+overlap", &slab.upper_with_overlap),
+                ] {
+                    let row: String = row.iter().map(|at| format!("{at:>12}")).collect();
+                    lines.push_str(&format!("{name:<16}{row}\n"));
+                }
             }
             print(&lines)
         })
@@ -74,6 +110,61 @@ fn facts(array: &Array) -> Vec<(&'static str, Value)> {
                 None => json!({}),
             },
         ),
+        (
+            "placement",
+            match &descriptor.local {
+                Some(placement) => json!({
+                    "kind": "local",
+                    "distribution": placement.distribution.to_string(),
+                    "grid": placement.distribution.grid(),
+                    "ranks": placement.distribution.ranks(),
+                    "overlap": placement.overlap,
+                    "directories": placement.directories,
+                }),
+                None => {
+                    json!({ "kind": if descriptor.stripes.is_some() { "striped" } else { "global" } })
+                }
+            },
+        ),
         ("attributes", Value::Object(descriptor.attributes.clone())),
     ]
+}
+
+fn placement_text(array: &Array) -> String {
+    match (&array.descriptor().local, &array.descriptor().stripes) {
+        (Some(placement), _) => format!(
+            "local, {} on {} ({} ranks)",
+            placement.distribution,
+            shape_text(placement.distribution.grid()),
+            placement.distribution.ranks()
+        ),
+        (None, Some(_)) => "striped".into(),
+        (None, None) => "global".into(),
+    }
+}
+
+/// The rows of a rank's descriptor.
+fn rows(local: &LocalDescriptor) -> Value {
+    let kinds = local.distribution.iter().map(|kind| kind.to_string());
+    json!({
+        "rank": local.rank,
+        "global": local.global,
+        "local": local.local,
+        "stored": local.stored,
+        "processors": local.processors,
+        "storage": local.storage,
+        "distribution": kinds.collect::<Vec<_>>(),
+        "block": local.block,
+        "overlap": local.overlap,
+    })
+}
+
+/// The bounds of a slab, upper ones excluded.
+fn bounds(slab: &InCore) -> Value {
+    json!({
+        "lower": slab.lower,
+        "upper": slab.upper,
+        "lower_with_overlap": slab.lower_with_overlap,
+        "upper_with_overlap": slab.upper_with_overlap,
+    })
 }

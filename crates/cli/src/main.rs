@@ -3,6 +3,7 @@
 mod bench;
 mod bytes;
 mod calibrate;
+mod convert;
 mod copy;
 mod create;
 mod demo;
@@ -45,6 +46,7 @@ Examples:
   outcore read field.oc '::16, :100' -o part.npy --ranks 4
   outcore write field.oc '0, :' --fill 1.5
   outcore info field.oc --json
+  outcore convert field.oc parts.oc --placement local --parts 4
   mpirun -n 4 outcore read field.oc -o copy.npy     (built with --features mpi)
 
 Exit status: 0 done, 1 failed, 2 wrong usage."
@@ -60,6 +62,7 @@ enum Command {
     Info(info::Info),
     Read(read::Read),
     Write(write::Write),
+    Convert(convert::Convert),
     Explain(explain::Explain),
     Calibrate(calibrate::Calibrate),
     Demo(demo::Demo),
@@ -75,6 +78,7 @@ impl Command {
         match self {
             Self::Create(command) => command.check(),
             Self::Read(command) => command.check(),
+            Self::Convert(command) => command.check(),
             Self::Explain(command) => command.check(),
             Self::Info(_)
             | Self::Write(_)
@@ -111,6 +115,7 @@ fn main() -> ExitCode {
             Command::Info(command) => command.run(),
             Command::Read(command) => command.run(),
             Command::Write(command) => command.run(),
+            Command::Convert(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Calibrate(command) => command.run(),
             Command::Demo(command) => command.run(),
