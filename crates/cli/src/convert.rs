@@ -12,11 +12,12 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use outcore::{
     Arrangement, Array, ArrayDescriptor, Comm, Distribution, Draft, Error, LocalArray,
-    LocalPlacement, MemoryBudget, Order, Result, parse_shape, shape_text,
+    LocalPlacement, MemoryBudget, Order, Result, Tuning, parse_shape, shape_text,
 };
 
 use crate::bytes;
 use crate::copy::{Side, Team, copy};
+use crate::memory::{Memory, Room};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 
@@ -65,9 +66,8 @@ pub(crate) struct Convert {
     /// The layout of the output, as for 'create' [default: that of IN]
     #[arg(long)]
     layout: Option<Arrangement>,
-    /// The most memory to use
-    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes::parse)]
-    memory: u64,
+    #[command(flatten)]
+    memory: Memory,
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
@@ -153,16 +153,18 @@ impl Convert {
     pub(crate) fn run(&self) -> Result<()> {
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
+            let room = self.memory.room(comm, "converting")?;
             let source = Array::open_all(comm, &self.input)?;
+            let source = room.tuned(&source, Tuning::default());
             let descriptor = comm.agree(self.descriptor(&source, comm))?;
-            let budget = MemoryBudget::of(self.memory).for_rank(comm);
             let bytes = source.whole().count() * source.layout().element_size();
             let share = bytes / comm.size() as u64;
             let work = Work {
                 comm,
                 source: &source,
                 descriptor: &descriptor,
-                budget: &budget,
+                room,
+                budget: room.budget(),
                 progress: Progress::shared(&progress, "converting", comm, share)?,
             };
             if self.is_local() {
@@ -276,15 +278,14 @@ impl Convert {
         } = work;
         let (draft, name) = self.draft(work)?;
         let target = comm.agree(open_target(&name, source))?;
+        let target = work.room.tuned(&target, Tuning::default());
         let placement = source.descriptor().local.as_ref();
         let parts = placement.map_or(0, |placement| placement.distribution.ranks() as usize);
         let fill = || {
             if parts < comm.size() {
-                let size = source.layout().element_size();
-                budget.require(2 * size, "converting")?;
                 let team = Team {
                     comm,
-                    room: budget.limit().min(Team::room_among(comm)),
+                    room: work.room,
                     progress: work.progress,
                 };
                 let (from, to) = (source.whole(), target.whole());
@@ -352,8 +353,9 @@ struct Work<'a> {
     comm: &'a Comm,
     source: &'a Array,
     descriptor: &'a ArrayDescriptor,
-    /// That of this rank.
-    budget: &'a MemoryBudget,
+    room: Room,
+    /// For the pieces of this rank.
+    budget: MemoryBudget,
     progress: &'a Progress,
 }
 

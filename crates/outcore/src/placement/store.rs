@@ -18,7 +18,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use outcore_geometry::Layout;
-use outcore_storage::{Access, Error, ReadRequest, Result, Store, WriteRequest};
+use outcore_storage::{Access, Error, RangeLock, ReadRequest, Result, Store, WriteRequest};
 
 use crate::error::{Error as ArrayError, Result as ArrayResult};
 use crate::format::open_file;
@@ -323,8 +323,16 @@ impl Store for PartsStore {
         Some(sum / samples as f64)
     }
 
-    fn lock(&self, offset: u64, len: u64) -> Result<Option<outcore_storage::RangeLock<'_>>> {
+    fn forget(&self) -> Result<()> {
+        (0..self.files.len()).try_for_each(|part| self.file(part)?.forget())
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         self.file(0)?.lock(offset, len)
+    }
+
+    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        self.file(0)?.lock_shared(offset, len)
     }
 }
 
