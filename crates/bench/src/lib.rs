@@ -12,8 +12,10 @@ mod io;
 mod line;
 mod peers;
 mod sections;
+mod sweep;
 
 pub use contest::{Contestant, contest};
 pub use io::{IoOptions, io};
 pub use line::{Line, csv, table};
 pub use sections::{SectionsOptions, sections};
+pub use sweep::{SweepOptions, sweep};

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use outcore::Result;
-use outcore_bench::{IoOptions, Line, SectionsOptions, csv, io, sections, table};
+use outcore_bench::{
+    IoOptions, Line, SectionsOptions, SweepOptions, csv, io, sections, sweep, table,
+};
 
 use crate::bytes;
 use crate::ranks::print;
@@ -21,6 +23,7 @@ pub(crate) struct Bench {
 enum Name {
     Io(Io),
     Sections(Sections),
+    Sweep(Sweep),
 }
 
 /// Every strategy on the sections of the papers' tables, by one rank
@@ -83,11 +86,30 @@ struct Io {
     peers: bool,
 }
 
+/// Prefetch, write-behind and reuse, beside the same work step by step
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore bench sweep
+  outcore bench sweep --csv")]
+struct Sweep {
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// Repetitions of each contestant
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+    /// Where the array is made for the time being [default: the system's temporary directory]
+    #[arg(long)]
+    directory: Option<PathBuf>,
+}
+
 impl Bench {
     pub(crate) fn run(&self) -> Result<()> {
         let (lines, as_csv) = match &self.name {
             Name::Io(options) => (options.run()?, options.csv),
             Name::Sections(options) => (options.run()?, options.csv),
+            Name::Sweep(options) => (options.run()?, options.csv),
         };
         if lines.is_empty() {
             return Ok(());
@@ -114,6 +136,15 @@ impl Sections {
             repeats: self.repeat.into(),
             cold: matches!(self.state, State::Cold),
             direction: self.op.direction(),
+        })
+    }
+}
+
+impl Sweep {
+    fn run(&self) -> Result<Vec<Line>> {
+        sweep(&SweepOptions {
+            directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
+            repeats: self.repeat.into(),
         })
     }
 }
