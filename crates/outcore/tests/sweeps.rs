@@ -373,9 +373,13 @@ fn blur(old: &[u32], rows: usize, columns: usize) -> Vec<u32> {
 
 #[test]
 fn in_place_sweeps_see_old_values() {
-    for (rows_, thickness, depth, ahead) in
-        [(97, 5, 1, 1), (97, 1, 3, 2), (10, 10, 1, 1), (20, 3, 2, 0)]
-    {
+    for (rows_, thickness, depth, ahead) in [
+        (97, 5, 1, 1),
+        (97, 1, 3, 2),
+        (10, 10, 1, 1),
+        (20, 3, 2, 0),
+        (20, 3, 0, 1),
+    ] {
         let (array, store) = rows(rows_, 7);
         let old: Vec<u32> = array.read(&array.whole()).unwrap();
         store.reset();
@@ -564,11 +568,12 @@ fn virtual_time_overlaps_exactly() {
 #[test]
 fn writing_behind_overlaps_in_virtual_time() {
     // Read, compute and write 1 ms each, on a device with two streams.
-    for (ahead, depth, expected) in [(1, 1, 18), (0, 0, 48)] {
+    for (ahead, depth, expected) in [(1, Some(1), 18), (0, None, 48), (0, Some(0), 48)] {
         let (array, _) = slow();
         let plan = Sweep::<u8>::of(&array).thickness(Some(1)).ahead(ahead);
-        let mut writer = (depth > 0)
-            .then(|| WriteBehind::<u8>::start(&array, depth, &MemoryBudget::of(1 << 20)).unwrap());
+        let mut writer = depth.map(|depth| {
+            WriteBehind::<u8>::start(&array, depth, &MemoryBudget::of(1 << 20)).unwrap()
+        });
         for tile in plan.start::<u8>().unwrap() {
             let tile = tile.unwrap();
             let now = array.store().time().unwrap();
@@ -584,7 +589,7 @@ fn writing_behind_overlaps_in_virtual_time() {
         if let Some(writer) = writer {
             writer.finish().unwrap();
         }
-        assert_eq!(array.store().time(), Some(expected * MS), "depth {depth}");
+        assert_eq!(array.store().time(), Some(expected * MS), "depth {depth:?}");
     }
 }
 

@@ -6,8 +6,9 @@
 //! take `r` and `c`, then `S` tiles take `r + (S - 1) max(r, c) + c` instead of
 //! `S (r + c)`.
 //!
-//! A thread reads, or the caller itself: without read-ahead, and in virtual
-//! time. There a read takes no time, but happens on a clock of its own: it
+//! A thread reads, or the caller itself: without read-ahead, of data that are
+//! in the page cache (where there is nothing to wait for, and a copy by another
+//! processor is slower), and in virtual time. There a read takes no time, but happens on a clock of its own: it
 //! begins when its buffer was freed and the reader was done, and a tile that
 //! is handed out lets the caller's clock pass until it was there. So time
 //! overlaps as if a thread had read, and is the same in every run. (Where a
@@ -18,6 +19,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::plan::SweepPlan;
 use super::reader::{Loaded, Reader};
@@ -59,19 +61,47 @@ pub(crate) struct Extent {
     pub(crate) buffers: usize,
     /// Whether a thread reads.
     pub(crate) thread: bool,
+    /// Whether the caller reads ahead itself, in virtual time.
+    pub(crate) in_advance: bool,
 }
 
 enum Source<T> {
-    /// Read by the caller, into buffers that come back here; the third is what
-    /// was read ahead in virtual time.
-    Caller(
-        Box<Reader<T>>,
-        Receiver<Freed<T>>,
-        VecDeque<Result<Loaded<T>>>,
-    ),
+    /// Read by the caller.
+    Caller(Box<Reader<T>>, Spare<T>),
     /// Read by a thread.
     Thread(Receiver<Result<Loaded<T>>>, JoinHandle<()>),
     Ended,
+}
+
+/// What a caller that reads itself has at hand.
+struct Spare<T> {
+    freed: Receiver<Freed<T>>,
+    buffers: VecDeque<(Vec<T>, Option<Duration>)>,
+    /// Read ahead in virtual time.
+    loaded: VecDeque<Result<Loaded<T>>>,
+    ahead: bool,
+}
+
+impl<T> Spare<T> {
+    /// A buffer: in virtual time the one that is free for longest, else the
+    /// last one used, which is in the processor's cache. Waits only if told to.
+    fn buffer(&mut self, wait: bool) -> Option<(Vec<T>, Option<Duration>)> {
+        let mut freed = self.freed.try_iter();
+        while let Some(Freed::Buffer(values, at)) = freed.next() {
+            self.buffers.push_back((values, at));
+        }
+        let found = match self.ahead {
+            true => self.buffers.pop_front(),
+            false => self.buffers.pop_back(),
+        };
+        if found.is_some() || !wait {
+            return found;
+        }
+        match self.freed.recv() {
+            Ok(Freed::Buffer(values, at)) => Some((values, at)),
+            _ => None,
+        }
+    }
 }
 
 impl<T: Element> Sweep<T> {
@@ -102,7 +132,13 @@ impl<T: Element> Sweep<T> {
             })?;
             Source::Thread(loaded, thread)
         } else {
-            Source::Caller(Box::new(reader), freed, VecDeque::new())
+            let spare = Spare {
+                freed,
+                buffers: VecDeque::new(),
+                loaded: VecDeque::new(),
+                ahead: extent.in_advance,
+            };
+            Source::Caller(Box::new(reader), spare)
         };
         Ok(Self {
             source,
@@ -141,19 +177,15 @@ impl<T: Element> Sweep<T> {
         let ended = || Error::Invalid("the thread that reads ahead has ended early".into());
         match &mut self.source {
             Source::Ended => Ok(None),
-            Source::Caller(reader, freed, loaded) => {
-                // At least one, and in virtual time as many as have a buffer.
-                while reader.has_next() {
-                    let buffer = match loaded.is_empty() {
-                        true => freed.recv().ok(),
-                        false => freed.try_iter().next(),
-                    };
-                    let Some(Freed::Buffer(values, at)) = buffer else {
+            Source::Caller(reader, spare) => {
+                // One, or ahead as many as have a buffer.
+                while reader.has_next() && (spare.ahead || spare.loaded.is_empty()) {
+                    let Some((values, at)) = spare.buffer(spare.loaded.is_empty()) else {
                         break;
                     };
-                    loaded.push_back(reader.read(values, at));
+                    spare.loaded.push_back(reader.read(values, at));
                 }
-                loaded.pop_front().transpose()
+                spare.loaded.pop_front().transpose()
             }
             Source::Thread(loaded, _) => loaded.recv().map_err(|_| ended())?.map(Some),
         }

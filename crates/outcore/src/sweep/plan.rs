@@ -28,6 +28,9 @@ const GOOD: u64 = 4 << 20;
 /// ... and as many as the storage moves in so many times its latency.
 const LATENCIES: f64 = 32.0;
 
+/// If so much is in the page cache, reading has nothing to wait for.
+const CACHED: f64 = 0.95;
+
 /// What a sweep shall do. Made by [`Sweep::of`], filled in, and started.
 ///
 /// ```
@@ -50,7 +53,8 @@ pub struct SweepPlan {
     region: Section,
     order: SweepOrder,
     halo: Vec<(u64, u64)>,
-    ahead: usize,
+    /// By the cache if not said.
+    ahead: Option<usize>,
     reuse: bool,
     thickness: Option<u64>,
     budget: Option<MemoryBudget>,
@@ -80,7 +84,7 @@ impl SweepPlan {
             region: array.whole(),
             order: SweepOrder::Slabs,
             halo: Vec::new(),
-            ahead: 1,
+            ahead: None,
             reuse: true,
             thickness: None,
             budget: None,
@@ -104,9 +108,10 @@ impl SweepPlan {
         Self { halo, ..self }
     }
 
-    /// How many tiles are read in advance (1, if not said); with 0 the
-    /// caller's thread reads.
+    /// How many tiles are read in advance by a thread; with 0 the caller's
+    /// thread reads. If not said, 1, unless the data are in the page cache.
     pub fn ahead(self, ahead: usize) -> Self {
+        let ahead = Some(ahead);
         Self { ahead, ..self }
     }
 
@@ -173,13 +178,22 @@ impl SweepPlan {
             // The receiver is in this function.
             let _ = home.freed.send(Freed::Buffer(values, home.store.time()));
         }
+        let simulated = self.array.store().time().is_some();
+        let ahead = match self.ahead {
+            Some(ahead) => ahead > 0,
+            None => self
+                .array
+                .cached(&self.region)?
+                .is_none_or(|share| share < CACHED),
+        };
         let extent = Extent {
             tiles: self.tiles(&lengths),
             thickness: self.axis().map(|axis| lengths[axis]),
             buffers: self.buffers(&lengths),
-            thread: self.ahead > 0 && self.array.store().time().is_none(),
+            thread: ahead && !simulated,
+            in_advance: ahead && simulated,
         };
-        let beside = if self.ahead > 0 {
+        let beside = if ahead {
             self.array.in_background()
         } else {
             self.array.clone()
@@ -310,8 +324,12 @@ impl SweepPlan {
 
     /// A buffer for the caller and for each tile in advance.
     fn buffers(&self, lengths: &[u64]) -> usize {
-        let wanted = self.ahead.saturating_add(1);
-        wanted.min(usize::try_from(self.tiles(lengths)).unwrap_or(usize::MAX))
+        let tiles = usize::try_from(self.tiles(lengths)).unwrap_or(usize::MAX);
+        self.most_buffers().min(tiles)
+    }
+
+    fn most_buffers(&self) -> usize {
+        self.ahead.unwrap_or(1).saturating_add(1)
     }
 
     fn tiles(&self, lengths: &[u64]) -> u64 {
@@ -341,7 +359,7 @@ impl SweepPlan {
         let one = self.need(2).saturating_sub(self.need(1)).max(1);
         let cold = self.array.profile().cold_read;
         let good = GOOD.max((LATENCIES * cold.each / cold.byte) as u64);
-        let good = good.saturating_mul(self.ahead as u64 + 1) / one;
+        let good = good.saturating_mul(self.most_buffers() as u64) / one;
         let good = good.max(self.halo_of(axis).saturating_mul(8)).max(1);
         let (mut fits, mut fails) = (1, good.min(count).saturating_add(1));
         if self.need(count) <= free && count <= good {

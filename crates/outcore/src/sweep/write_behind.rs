@@ -6,7 +6,8 @@
 //! used again in the order in which they were given. The thread writes in that
 //! order, too. After a failure it writes no more, and the error reaches the
 //! caller with the next call, at the latest with `finish`. In virtual time the
-//! caller writes itself, on a clock of its own, which comes to the same.
+//! caller writes itself, on a clock of its own, which comes to the same. With
+//! a depth of 0 nothing is in flight: the caller writes at once.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -95,16 +96,20 @@ enum Job<T: Element> {
 type Done<T> = (Result<()>, Option<Buffer<T>>, Option<Duration>);
 
 impl<T: Element> WriteBehind<T> {
-    /// Starts a thread that writes to `array`, with up to `depth` (at least 1)
-    /// sections in flight.
+    /// Starts a thread that writes to `array`, with up to `depth` sections in
+    /// flight; with 0, the caller's thread writes.
     pub fn start(array: &Array, depth: usize, budget: &MemoryBudget) -> Result<Self> {
         array.check_access(T::TYPE, Direction::Write)?;
         let (home, unused) = mpsc::channel();
+        let beside = match depth {
+            0 => array.clone(),
+            _ => array.in_background(),
+        };
         let mut jobs = Jobs {
-            array: array.in_background(),
+            array: beside,
             failed: false,
         };
-        let writer = if array.store().time().is_some() {
+        let writer = if depth == 0 || array.store().time().is_some() {
             Writer::Caller(Box::new(jobs), VecDeque::new())
         } else {
             let (give, work) = mpsc::channel();
@@ -123,7 +128,7 @@ impl<T: Element> WriteBehind<T> {
             unused,
             home,
             budget: budget.clone(),
-            depth: depth.max(1),
+            depth,
             in_flight: 0,
             free: VecDeque::new(),
             made: 0,
@@ -133,7 +138,7 @@ impl<T: Element> WriteBehind<T> {
 
     /// The bytes that writing sections of `elements` elements needs.
     pub fn need(depth: usize, elements: u64) -> u64 {
-        let buffers = depth.max(1) as u64 + 1;
+        let buffers = depth as u64 + 1;
         elements
             .saturating_mul(size_of::<T>() as u64)
             .saturating_mul(buffers)
@@ -232,7 +237,7 @@ impl<T: Element> WriteBehind<T> {
         if self.failed {
             return Err(failed_before());
         }
-        while self.in_flight >= self.depth {
+        while self.in_flight >= self.depth.max(1) {
             self.collect()?;
         }
         Ok(())
@@ -245,7 +250,10 @@ impl<T: Element> WriteBehind<T> {
             Writer::Ended => return Err(ended()),
         }
         self.in_flight += 1;
-        Ok(())
+        match self.depth {
+            0 => self.collect(),
+            _ => Ok(()),
+        }
     }
 
     /// Waits for the oldest write.
