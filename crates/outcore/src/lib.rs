@@ -28,6 +28,8 @@
 //! })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Who knows PASSION finds each of its routines in [`passion`].
 
 mod array;
 mod budget;
@@ -39,6 +41,7 @@ mod error;
 mod execute;
 mod fill;
 mod format;
+pub mod passion;
 mod placement;
 mod plan;
 mod reorder;
