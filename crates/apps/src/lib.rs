@@ -1,0 +1,17 @@
+//! Applications on arrays larger than memory, each as a kernel in memory and
+//! as a pass over files by many ranks.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`median`] | the median of a window around each element |
+//! | [`laplace`] | Jacobi sweeps for Laplace's equation, several fused into one pass |
+//!
+//! The kernels work on dense blocks in the file's own axis order, slowest axis
+//! first, whatever the layout of the array is.
+
+mod block;
+mod cpu;
+
+pub mod median;
+
+pub use block::Block;
