@@ -12,6 +12,7 @@
 mod block;
 mod cpu;
 
+pub mod laplace;
 pub mod median;
 
 pub use block::Block;
