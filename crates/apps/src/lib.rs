@@ -11,8 +11,14 @@
 
 mod block;
 mod cpu;
+mod file_order;
+mod fit;
 
 pub mod laplace;
 pub mod median;
+mod overlap;
+mod resources;
+mod slab_writer;
 
 pub use block::Block;
+pub use resources::Resources;

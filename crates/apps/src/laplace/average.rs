@@ -24,6 +24,9 @@ pub trait Float:
 
     /// Without its sign.
     fn magnitude(self) -> Self;
+
+    /// Whether it is NaN.
+    fn is_unknown(self) -> bool;
 }
 
 macro_rules! floats {
@@ -42,6 +45,11 @@ macro_rules! floats {
             #[inline(always)]
             fn magnitude(self) -> Self {
                 self.abs()
+            }
+
+            #[inline(always)]
+            fn is_unknown(self) -> bool {
+                self.is_nan()
             }
         }
     )*};
@@ -102,13 +110,13 @@ vectorised! {
             for lane in 0..LANES {
                 let change = (new[lane] - old[lane]).magnitude();
                 largest[lane] = if change > largest[lane] { change } else { largest[lane] };
-                unknown[lane] |= change != change;
+                unknown[lane] |= change.is_unknown();
             }
         }
         for (new, old) in rest {
             let change = (*new - *old).magnitude();
             largest[0] = if change > largest[0] { change } else { largest[0] };
-            unknown[0] |= change != change;
+            unknown[0] |= change.is_unknown();
         }
         if unknown.contains(&true) {
             return f64::NAN;

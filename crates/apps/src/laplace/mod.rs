@@ -7,9 +7,18 @@
 //! are joined to the opposite ones.
 
 mod average;
+mod global;
 mod grid;
+mod local;
+mod pass;
+mod passes;
+mod problem;
+mod region;
 mod stencil;
 mod wavefront;
 
 pub use average::Float;
+pub use global::{passes, solve};
 pub use grid::{Edges, Grid, relax};
+pub use local::solve_local;
+pub use problem::{Problem, Solution};

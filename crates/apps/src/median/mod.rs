@@ -6,14 +6,19 @@
 //! ordered by IEEE 754's total order, so a NaN counts as larger than everything
 //! (one with the sign bit set, as smaller).
 
+mod global;
 mod histogram;
 mod kernel;
 mod key;
+mod local;
 mod network;
+mod pass;
 mod pool;
 mod row;
 mod window;
 
+pub use global::filter;
 pub use kernel::MedianKernel;
 pub use key::{Key, Real};
+pub use local::filter_local;
 pub use window::Window;

@@ -1,0 +1,142 @@
+//! [`Pass`]: some fused sweeps over a region, from one file into another, by
+//! one rank.
+//!
+//! The path of the data: a [`Sweep`] reads slabs of planes ahead, each plane
+//! once; the [front](super::wavefront) takes them in order and computes finished
+//! planes into a buffer; full buffers are written behind. The front keeps what
+//! slabs have in common, so slabs need no halo.
+
+use outcore::{Array, MemoryBudget, Result, Sweep, SweepPlan};
+
+use super::average::Float;
+use super::region::Region;
+use super::wavefront::{Sink, Wavefront};
+use crate::fit::largest;
+use crate::resources::Resources;
+use crate::slab_writer::SlabWriter;
+
+/// About so many bytes in a slab: enough for efficient requests, and little
+/// enough to stay in the cache between reading, computing and writing.
+const GOOD: u64 = 1 << 20;
+
+/// What memory is needed for.
+pub(super) const PURPOSE: &str = "the Laplace solver";
+
+/// Some fused sweeps over a region.
+#[derive(Debug)]
+pub(super) struct Pass<'a> {
+    pub(super) source: &'a Array,
+    pub(super) target: &'a Array,
+    pub(super) region: Region,
+}
+
+impl Pass<'_> {
+    /// Does it within `budget`; returns the largest change of the last sweep.
+    pub(super) fn run<T: Float>(
+        &self,
+        budget: &MemoryBudget,
+        resources: &Resources<'_>,
+    ) -> Result<f64> {
+        if self.region.is_empty() {
+            return Ok(0.0);
+        }
+        // 1. The thickest slabs that fit.
+        let thickness = self.fitting::<T>(budget.limit());
+        let _front = budget.reserve(self.front_bytes::<T>(), PURPOSE)?;
+        let mut front: Wavefront<T> = self.region.front();
+        let mut sink = Slabs {
+            writer: SlabWriter::start(self.source, self.target, budget)?,
+            pass: self,
+            resources,
+            thickness,
+            begun: 0,
+            placed: 0,
+        };
+        // 2. Read ahead, sweep, write behind.
+        for (number, planes) in self.region.needed() {
+            let section = self.region.section(self.source, planes.clone())?;
+            let plan = Sweep::<T>::of(self.source).over(section);
+            let sweep = plan.thickness(Some(thickness)).budget(budget);
+            let mut number = number;
+            for tile in sweep.start::<T>()? {
+                let tile = tile?;
+                front.push(number, tile.values(), &mut sink)?;
+                number += (tile.core().count() / self.region.plane_len()) as i64;
+            }
+        }
+        front.finish(&mut sink)?;
+        sink.finish()?;
+        Ok(front.change())
+    }
+
+    /// The bytes that slabs of this thickness need, all buffers together.
+    pub(super) fn need<T: Float>(&self, thickness: u64) -> u64 {
+        let elements = thickness.min(self.region.planes()) * self.region.plane_len();
+        self.plan()
+            .need(thickness)
+            .saturating_add(SlabWriter::<T>::need(self.source, self.target, elements))
+            .saturating_add(self.front_bytes::<T>())
+    }
+
+    fn plan(&self) -> SweepPlan {
+        Sweep::<u8>::of(self.source)
+    }
+
+    fn front_bytes<T: Float>(&self) -> u64 {
+        Wavefront::<T>::planes(self.region.sweeps())
+            * self.region.plane_len()
+            * size_of::<T>() as u64
+    }
+
+    fn fitting<T: Float>(&self, limit: u64) -> u64 {
+        let plane = self.region.plane_len() * size_of::<T>() as u64;
+        let mut most = (GOOD / plane.max(1)).max(1);
+        let axis = self.source.layout().slowest_first()[0];
+        let tile = self.source.layout().tile().map_or(1, |tile| tile[axis]);
+        most = most.next_multiple_of(tile);
+        let thickness = largest(most, limit, |thickness| self.need::<T>(thickness)).unwrap_or(1);
+        if thickness > tile {
+            thickness / tile * tile
+        } else {
+            thickness
+        }
+    }
+}
+
+/// Finished planes, written slab by slab.
+struct Slabs<'a, T: Float> {
+    writer: SlabWriter<T>,
+    pass: &'a Pass<'a>,
+    resources: &'a Resources<'a>,
+    thickness: u64,
+    /// The planes of the slabs begun so far, and those that have a place.
+    begun: u64,
+    placed: u64,
+}
+
+impl<T: Float> Sink<T> for Slabs<'_, T> {
+    fn place(&mut self) -> Result<&mut [T]> {
+        let (region, length) = (&self.pass.region, self.pass.region.plane_len() as usize);
+        if self.placed == self.begun {
+            self.writer.end()?;
+            let end = region.planes().min(self.begun + self.thickness);
+            let planes = region.in_file(self.begun)..region.in_file(end);
+            let section = region.section(self.pass.source, planes)?;
+            self.resources.tell(section.count() * size_of::<T>() as u64);
+            self.writer.begin(&section)?;
+            self.begun = end;
+        }
+        let slab = self.writer.place();
+        let from_end = (self.begun - self.placed) as usize * length;
+        self.placed += 1;
+        let start = slab.len() - from_end;
+        Ok(&mut slab[start..start + length])
+    }
+}
+
+impl<T: Float> Slabs<'_, T> {
+    fn finish(mut self) -> Result<()> {
+        self.writer.end()?;
+        self.writer.finish()
+    }
+}

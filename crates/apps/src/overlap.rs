@@ -1,0 +1,44 @@
+//! What the applications ask of locally placed arrays.
+
+use outcore::{Error, LocalArray, Result, shape_text};
+
+/// Whether the axis has several blocks, so that neighbours are elsewhere.
+pub(crate) fn is_divided(array: &LocalArray, axis: usize) -> bool {
+    let axis = &array.distribution().axes()[axis];
+    axis.extent() > axis.block()
+}
+
+/// How deep the overlap areas along an axis are, on both sides.
+pub(crate) fn depth_along(array: &LocalArray, axis: usize) -> u64 {
+    let placement = array.whole().local.as_ref();
+    let overlap = placement.and_then(|placement| placement.overlap.get(axis));
+    overlap.map_or(0, |(below, above)| *below.min(above))
+}
+
+/// Fails unless both arrays have the same shape, type and placement.
+pub(crate) fn check_placed_alike(source: &LocalArray, target: &LocalArray) -> Result<()> {
+    let key = |array: &LocalArray| {
+        let whole = array.whole();
+        let placement = whole.local.as_ref();
+        let placement = placement.map(|local| (local.distribution.clone(), local.overlap.clone()));
+        let order = array.part().layout().slowest_first().to_vec();
+        (whole.shape.clone(), whole.element_type, placement, order)
+    };
+    if key(source) == key(target) {
+        return Ok(());
+    }
+    let text = |array: &LocalArray| {
+        let whole = array.whole();
+        format!(
+            "{} ({} {})",
+            array.name(),
+            shape_text(&whole.shape),
+            whole.element_type
+        )
+    };
+    Err(Error::Invalid(format!(
+        "the result {} must have the shape, type, layout, distribution and overlap areas of {}",
+        text(target),
+        text(source)
+    )))
+}

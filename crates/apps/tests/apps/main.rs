@@ -1,0 +1,7 @@
+//! The applications against oracles in memory.
+
+mod arrays;
+mod global_files;
+mod laplace_kernel;
+mod local_files;
+mod median_kernel;
