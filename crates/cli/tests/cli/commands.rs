@@ -89,7 +89,7 @@ fn info_in_json() {
         json!({
             "name": "a.oc", "format": "native", "shape": [3, 4], "type": "c64",
             "byte_order": "big", "layout": "tiled:2x2:column", "elements": 12,
-            "bytes": 4 * 4 * 8, "data_offset": 0, "stripes": {},
+            "bytes": 4 * 4 * 8, "data_offset": 0, "stripes": {}, "placement": {"kind": "global"},
             "attributes": {
                 "units": "K", "n": [1, 2.5, null], "text": "7", "seven": 8, "eq": "a=b",
                 "empty": "",
@@ -103,7 +103,7 @@ fn info_in_json() {
             "name": "b.npy", "format": "npy", "shape": [5, 2], "type": "i16",
             "byte_order": if cfg!(target_endian = "big") { "big" } else { "little" },
             "layout": "column", "elements": 10, "bytes": 20, "data_offset": 128,
-            "stripes": {}, "attributes": {},
+            "stripes": {}, "placement": {"kind": "global"}, "attributes": {},
         })
     );
     place.write("c.bin", [0; 40]);
@@ -113,7 +113,7 @@ fn info_in_json() {
         json!({
             "name": raw, "format": "raw", "shape": [2, 2, 2], "type": "f16",
             "byte_order": "big", "layout": "axes:1,0,2", "elements": 8, "bytes": 16,
-            "data_offset": 24, "stripes": {}, "attributes": {},
+            "data_offset": 24, "stripes": {}, "placement": {"kind": "global"}, "attributes": {},
         })
     );
     place.inside("disk");
@@ -148,6 +148,7 @@ fn info_for_people() {
             "elements",
             "bytes",
             "data_offset",
+            "placement",
             "attributes"
         ]
     );

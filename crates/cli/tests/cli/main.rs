@@ -2,6 +2,7 @@
 
 mod bad_usage;
 mod commands;
+mod convert;
 mod crash;
 mod explain;
 mod formats;
