@@ -14,12 +14,9 @@
 
 use std::fmt;
 
-use outcore_geometry::{AxisDistribution, AxisSection, Section};
+use outcore_geometry::AxisDistribution;
 
-use crate::budget::MemoryBudget;
-use crate::error::Result;
 use crate::placement::local::LocalArray;
-use crate::placement::parts::fitting;
 
 /// What one rank must know of an array that is kept in one file a rank; one
 /// entry for each axis.
@@ -93,37 +90,6 @@ fn texts<T: ToString>(row: &[T]) -> Vec<String> {
     row.iter().map(T::to_string).collect()
 }
 
-/// The bounds of an in-core local array: a slab of one block of the part, with
-/// and without overlap area. Positions in the part, upper bounds excluded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InCore {
-    /// The lower bounds, without overlap area.
-    pub lower: Vec<u64>,
-    /// The upper bounds, without overlap area.
-    pub upper: Vec<u64>,
-    /// The lower bounds including the overlap area.
-    pub lower_with_overlap: Vec<u64>,
-    /// The upper bounds including the overlap area.
-    pub upper_with_overlap: Vec<u64>,
-}
-
-impl InCore {
-    /// What is computed: a section of the part.
-    pub fn core(&self) -> Section {
-        between(&self.lower, &self.upper)
-    }
-
-    /// What must be in memory for that: a section of the part.
-    pub fn with_overlap(&self) -> Section {
-        between(&self.lower_with_overlap, &self.upper_with_overlap)
-    }
-}
-
-fn between(lower: &[u64], upper: &[u64]) -> Section {
-    let bounds = lower.iter().zip(upper);
-    fitting(bounds.map(|(l, u)| AxisSection::span(*l, *u)).collect())
-}
-
 impl LocalArray {
     /// All that this rank must know of the array.
     pub fn descriptor(&self) -> LocalDescriptor {
@@ -150,55 +116,6 @@ impl LocalArray {
             distribution: distribution.axes().iter().map(|axis| axis.kind()).collect(),
             block: axes.iter().map(|axis| axis.block()).collect(),
             overlap: axes.iter().map(|axis| (axis.below, axis.above)).collect(),
-        }
-    }
-
-    /// The slabs of the part, along the slowest axis of the file, of which
-    /// `buffers` fit the budget of this rank with their overlap areas: what
-    /// the slab loop of the thesis goes through. Together they are what the
-    /// rank owns.
-    pub fn slabs(
-        &self,
-        buffers: u64,
-        budget: &MemoryBudget,
-    ) -> Result<impl Iterator<Item = InCore> + '_> {
-        let along = self.part().layout().slowest_first()[0];
-        let axes = self.parts.axes();
-        // The largest block, which is the first, without the axis that is cut.
-        let slice: u64 = self.blocks().next().map_or(0, |block| {
-            let lengths = block.part.shape();
-            let others = (0..axes.len()).filter(|axis| *axis != along);
-            others
-                .map(|axis| lengths[axis] + axes[axis].below + axes[axis].above)
-                .product()
-        });
-        let each = (slice * self.part().layout().element_size()).saturating_mul(buffers.max(1));
-        let rim = axes[along].below + axes[along].above;
-        budget.require((rim + 1).saturating_mul(each), "a slab of a local array")?;
-        let thickness = (budget.limit() / each.max(1)).saturating_sub(rim).max(1);
-        Ok(self.blocks().flat_map(move |block| {
-            let slices = block.part.shape()[along];
-            let cut = (0..slices).step_by(usize::try_from(thickness).unwrap_or(usize::MAX));
-            cut.map(move |from| {
-                let core = block
-                    .part
-                    .slice(along, from, from.saturating_add(thickness));
-                self.in_core(&core)
-            })
-        }))
-    }
-
-    fn in_core(&self, core: &Section) -> InCore {
-        let bounds = |axis: &AxisSection| axis.bounds();
-        let (lower, upper): (Vec<u64>, Vec<u64>) = core.axes().iter().map(bounds).unzip();
-        let axes = self.parts.axes();
-        let below = lower.iter().zip(axes).map(|(at, axis)| at - axis.below);
-        let above = upper.iter().zip(axes).map(|(at, axis)| at + axis.above);
-        InCore {
-            lower_with_overlap: below.collect(),
-            upper_with_overlap: above.collect(),
-            lower,
-            upper,
         }
     }
 }

@@ -19,11 +19,13 @@ mod multicast;
 mod partitioned;
 pub(crate) mod parts;
 mod shift;
+mod slabs;
 pub(crate) mod store;
 
-pub use descriptor::{InCore, LocalDescriptor};
+pub use descriptor::LocalDescriptor;
 pub use draft::LocalDraft;
 pub use local::{Block, LocalArray};
 pub use partitioned::{Partition, Partitions, Share};
 pub use parts::LocalPlacement;
 pub use shift::Boundary;
+pub use slabs::InCore;

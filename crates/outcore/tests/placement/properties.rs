@@ -230,6 +230,22 @@ proptest! {
         for rank in 0..case.ranks {
             let local = LocalArray::open_part_writable(name, rank).unwrap();
             let budget = MemoryBudget::of(local.part().whole().count() * 2 * slices);
+            // A sweep has the same slabs, or thinner ones, with more buffers.
+            let whole = local.part().read::<i64>(&local.part().whole()).unwrap();
+            prop_assert!(whole.iter().all(|value| *value == 0));
+            let (ample, mut swept) = (MemoryBudget::of(1 << 20), 0);
+            for tile in local.sweep::<i64>(&ample) {
+                let mut tile = tile.unwrap();
+                prop_assert!(tile.values().iter().all(|value| *value == 0));
+                swept += tile.core().count();
+                tile.values_mut().fill(1);
+                let (core, ones) = (tile.core().clone(), tile.core().count());
+                drop(tile);
+                // In place: the halos of later slabs hold old values.
+                local.part().write(&core, &vec![1i64; ones as usize]).unwrap();
+            }
+            prop_assert_eq!(swept, local.owned().count());
+            local.part().write(&local.part().whole(), &whole).unwrap();
             let Ok(slabs) = local.slabs(1, &budget) else { continue };
             for slab in slabs {
                 prop_assert!(slab.with_overlap().count() * 8 <= budget.limit());
