@@ -10,12 +10,15 @@ mod files;
 mod geometry;
 mod io;
 mod line;
+mod papers;
 mod peers;
 mod sections;
+mod simulated;
 mod sweep;
 
 pub use contest::{Contestant, contest};
 pub use io::{IoOptions, io};
 pub use line::{Line, csv, table};
-pub use sections::{SectionsOptions, sections};
+pub use sections::{SectionsOptions, sections, summary};
+pub use simulated::{DEVICES, device};
 pub use sweep::{SweepOptions, sweep};

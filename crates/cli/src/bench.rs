@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use outcore::Result;
 use outcore_bench::{
-    IoOptions, Line, SectionsOptions, SweepOptions, csv, io, sections, sweep, table,
+    DEVICES, IoOptions, Line, SectionsOptions, SweepOptions, csv, io, sections, summary, sweep,
+    table,
 };
 
 use crate::bytes;
@@ -27,12 +28,16 @@ enum Name {
 }
 
 /// Every strategy on the sections of the papers' tables, by one rank
+///
+/// A summary goes to the standard error: on how many sections auto is within
+/// 1.15 times (or 0.05 ms) of the best strategy.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   outcore bench sections
   outcore bench sections --op write --csv
-  outcore bench sections --state cold")]
+  outcore bench sections --cold
+  outcore bench sections --device disk1995 --op write")]
 struct Sections {
     /// Print comma-separated values
     #[arg(long)]
@@ -43,18 +48,18 @@ struct Sections {
     /// What is measured
     #[arg(long, value_enum, default_value = "read")]
     op: Op,
-    /// Whether the array is in the page cache
-    #[arg(long, value_enum, default_value = "warm")]
-    state: State,
+    /// Drop the array from the page cache before each repetition
+    #[arg(long)]
+    cold: bool,
+    /// A simulated device, in virtual time, instead of this machine's
+    #[arg(long, value_parser = DEVICES, conflicts_with = "cold")]
+    device: Option<String>,
+    /// Only the sections of arrays of this extent: 4096 or 16384
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(["4096", "16384"]))]
+    extent: Option<String>,
     /// Where the array is made for the time being [default: the system's temporary directory]
     #[arg(long)]
     directory: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum State {
-    Warm,
-    Cold,
 }
 
 /// The foundations: contiguous files, runs, planning, messages
@@ -131,12 +136,16 @@ impl Io {
 
 impl Sections {
     fn run(&self) -> Result<Vec<Line>> {
-        sections(&SectionsOptions {
+        let lines = sections(&SectionsOptions {
             directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
             repeats: self.repeat.into(),
-            cold: matches!(self.state, State::Cold),
+            cold: self.cold,
             direction: self.op.direction(),
-        })
+            device: self.device.clone(),
+            extent: self.extent.as_ref().and_then(|text| text.parse().ok()),
+        })?;
+        eprintln!("{}", summary(&lines));
+        Ok(lines)
     }
 }
 

@@ -29,9 +29,7 @@ use crate::element::swap_bytes;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::strategy::Method;
-
-/// Accesses handed to the store at a time.
-const BATCH: usize = 256;
+use crate::strategy::batch::BATCH;
 
 /// Bytes of the staging buffer of a write that reverses bytes: a multiple of
 /// every number's width.

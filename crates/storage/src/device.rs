@@ -68,6 +68,19 @@ impl DeviceModel {
         }
     }
 
+    /// How long a device with nothing else to do would take for batches of
+    /// requests, given as offsets and lengths, each batch issued when the one
+    /// before has ended.
+    pub fn time_of<B: IntoIterator<Item = (u64, usize)>>(
+        self,
+        batches: impl IntoIterator<Item = B>,
+    ) -> Result<Duration> {
+        let device = Device::new(self)?;
+        let batches = batches.into_iter();
+        let end = batches.fold(0, |now, batch| device.enqueue(now, batch.into_iter()));
+        Ok(Duration::from_nanos(end))
+    }
+
     /// How long one access of `bytes` bytes takes, in nanoseconds.
     fn service(&self, bytes: u64) -> u64 {
         let transfer = (bytes as f64 / self.bandwidth * 1e9).round() as u64;
@@ -130,7 +143,7 @@ impl Device {
         for (offset, len) in requests.filter(|&(_, len)| len > 0) {
             match self.model.queues {
                 Queues::Striped(striping) => {
-                    for (disk, queue) in queues.iter_mut().enumerate() {
+                    for (disk, queue) in disks_of(&striping, offset, len, &mut queues) {
                         let bytes = striping.share(disk, offset.saturating_add(len as u64))
                             - striping.share(disk, offset);
                         if bytes > 0 {
@@ -161,6 +174,27 @@ impl Device {
             .map(|queue| Duration::from_nanos(queue.busy))
             .collect()
     }
+}
+
+/// The queues of the disks that a request touches.
+fn disks_of<'a>(
+    striping: &Striping,
+    offset: u64,
+    len: usize,
+    queues: &'a mut [Queue],
+) -> impl Iterator<Item = (usize, &'a mut Queue)> {
+    // One that stays within a stripe, as most short ones do, has one disk.
+    let (first, last) = (
+        offset / striping.unit(),
+        offset.saturating_add(len as u64 - 1) / striping.unit(),
+    );
+    let range = match first == last {
+        true => striping.disk_of(offset)..striping.disk_of(offset) + 1,
+        false => 0..striping.disks(),
+    };
+    let skipped = range.start;
+    let touched = queues[range].iter_mut().enumerate();
+    touched.map(move |(at, queue)| (at + skipped, queue))
 }
 
 /// A time as the nanoseconds that [`Device`] counts in.

@@ -13,73 +13,13 @@
 use outcore_geometry::Pass;
 use outcore_storage::{ReadRequest, Store, WriteRequest};
 
-use super::BATCH;
 use super::ahead::Ahead;
 use super::copy::{gather, scatter};
 use crate::element::swap_bytes;
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::strategy::sieving::{Access, Accesses, MOST_COPIES, Sieve};
-
-/// Some accesses of a plan, with the copies they need and where each of them
-/// stands in the buffer for accesses.
-#[derive(Default)]
-struct Batch {
-    accesses: Vec<Access>,
-    copies: Vec<Pass>,
-    /// The access for which there was no room; its copies come last.
-    held: Option<Access>,
-}
-
-impl Batch {
-    /// Takes the next accesses; false if there are none.
-    fn fill(&mut self, from: &mut Accesses, room: u64) -> bool {
-        // 1. What was held back comes first, and its copies with it.
-        let used = self
-            .held
-            .as_ref()
-            .map_or(self.copies.len(), |access| access.copies.start);
-        self.copies.drain(..used);
-        self.accesses.clear();
-        let mut left = room;
-        if let Some(mut access) = self.held.take() {
-            access.copies = 0..self.copies.len();
-            left = left.saturating_sub(self.staged(&access));
-            self.accesses.push(access);
-        }
-        // 2. Then as many as there is room for.
-        while self.accesses.len() < BATCH
-            && self.copies.len() < MOST_COPIES
-            && let Some(access) = from.next(&mut self.copies)
-        {
-            let staged = self.staged(&access);
-            if staged > left && !self.accesses.is_empty() {
-                self.held = Some(access);
-                break;
-            }
-            left = left.saturating_sub(staged);
-            self.accesses.push(access);
-        }
-        !self.accesses.is_empty()
-    }
-
-    /// From the first byte to the end of the last access.
-    fn extent(&self) -> (u64, u64) {
-        match (self.accesses.first(), self.accesses.last()) {
-            (Some(first), Some(last)) => (first.offset, last.offset + last.len),
-            _ => (0, 0),
-        }
-    }
-
-    /// The bytes that an access takes of the buffer.
-    fn staged(&self, access: &Access) -> u64 {
-        if access.single(&self.copies).is_some() {
-            0
-        } else {
-            access.len
-        }
-    }
-}
+use crate::strategy::batch::Batch;
+use crate::strategy::sieving::{Access, Accesses, Sieve};
 
 /// Reads the section into `buffer`.
 pub(super) fn read(plan: &Plan, sieve: Sieve, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {

@@ -16,11 +16,15 @@
 //! - mapped: fetching, copying `r` runs of `u` bytes, and page faults: for
 //!   reading where pages are new to the mapping, for writing where the system
 //!   has to learn that pages change.
+//!
+//! On a device whose model is known, requests are rehearsed instead; see
+//! [`rehearse`](super::rehearse).
 
 use outcore_geometry::Runs;
 
 use super::fetch::Fetch;
 use super::profile::StorageProfile;
+use super::rehearse::Rehearsal;
 use super::sieving::Sieve;
 use super::slices::Slices;
 use super::{Direction, Method, Strategy, Tuning};
@@ -86,6 +90,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) guarded: bool,
     /// The whole slices, if sieving is to move those.
     pub(crate) slices: Option<Slices>,
+    /// Where the array's data begin in the store.
+    pub(crate) start: u64,
 }
 
 /// What the model needs to know of a section.
@@ -187,7 +193,8 @@ impl Situation<'_> {
     /// What is fetched ahead of copies, if anything is missing.
     fn fetch(&self) -> Option<Fetch> {
         let (request, byte) = self.waiting();
-        (self.cached < ALL_CACHED).then_some(Fetch {
+        let missing = self.cached < ALL_CACHED && self.profile.device.is_none();
+        missing.then_some(Fetch {
             gap: (request / byte) as u64,
             stretch: u64::MAX,
         })
@@ -222,6 +229,17 @@ impl Situation<'_> {
         (1.0 - self.cached) * all
     }
 
+    /// A rehearsal on the device, if its model is known.
+    fn rehearsal<'a>(&'a self, runs: &'a Runs) -> Option<Rehearsal<'a>> {
+        let device = self.profile.device.as_ref()?;
+        Some(Rehearsal {
+            device,
+            start: self.start,
+            direction: self.direction,
+            runs,
+        })
+    }
+
     fn direct(&self, counts: &Counts<'_>) -> Estimate {
         let Counts {
             runs,
@@ -247,9 +265,10 @@ impl Situation<'_> {
                 (fetching + self.profile.write.of(count, useful), fetch)
             }
         };
+        let rehearsed = self.rehearsal(runs).map(|rehearsal| rehearsal.direct());
         Estimate {
             strategy: Strategy::Direct,
-            seconds,
+            seconds: rehearsed.unwrap_or(seconds),
             requests: count,
             bytes: useful,
             has_gaps: false,
@@ -266,7 +285,10 @@ impl Situation<'_> {
             count,
             useful,
         } = *counts;
-        let sieve = self.sieve();
+        let rehearsed = self
+            .rehearsal(runs)
+            .map(|rehearsal| rehearsal.best_sieve(self.sieve(), self.tuning.gap));
+        let sieve = rehearsed.map_or_else(|| self.sieve(), |(sieve, _)| sieve);
         let (accesses, bytes) = match sieve.slices {
             Some(slices) => (slices.accesses(), slices.end - slices.start),
             None => {
@@ -295,7 +317,10 @@ impl Situation<'_> {
         };
         Estimate {
             strategy: Strategy::Sieving,
-            seconds: self.fetching(fetch, runs) + moved + copied,
+            seconds: match rehearsed {
+                Some((_, seconds)) => seconds + copied,
+                None => self.fetching(fetch, runs) + moved + copied,
+            },
             requests,
             bytes,
             has_gaps,
@@ -383,6 +408,7 @@ mod tests {
             mappable,
             guarded: false,
             slices: None,
+            start: 0,
         };
         ask(&situation, &layout.runs(&section).unwrap())
     }
@@ -400,6 +426,7 @@ mod tests {
                 mappable: true,
                 guarded: true,
                 slices: None,
+                start: 0,
             };
             situation.way(&layout.runs(&section).unwrap())
         };

@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use outcore_storage::DeviceModel;
 use serde::{Deserialize, Serialize};
 
 /// What an operation costs: so much each time, and so much a byte.
@@ -45,6 +46,10 @@ pub struct StorageProfile {
     pub read_ahead: u64,
     /// Seconds a byte of reading so from one end of a long stretch to the other.
     pub ahead: f64,
+    /// The device, if its model is known: then requests are rehearsed on it, and
+    /// only memory costs what is said here.
+    #[serde(skip)]
+    pub device: Option<DeviceModel>,
 }
 
 impl Default for StorageProfile {
@@ -76,11 +81,21 @@ impl Default for StorageProfile {
             fault: 2.5e-6,
             read_ahead: 128 << 10,
             ahead: 0.2e-9,
+            device: None,
         }
     }
 }
 
 impl StorageProfile {
+    /// The costs of a storage that is a simulated device, such as that of a
+    /// [`ThrottledStore`](outcore_storage::ThrottledStore).
+    pub fn of(device: &DeviceModel) -> Self {
+        Self {
+            device: Some(*device),
+            ..Self::default()
+        }
+    }
+
     /// What is assumed of the storage that holds `path` before it was measured:
     /// a local solid-state disk, read ahead as the system says.
     pub fn assumed(path: &Path) -> Self {
