@@ -68,7 +68,8 @@ impl Explain {
             if self.op == Op::Write && sieves && !self.tuning.is_forced() {
                 return format!(
                     "{chosen} is chosen: sieving is expected to be faster, but writes back what \
-                     is between the elements, so it must be asked for\n"
+                     is between the elements, and on this storage those who write there \
+                     directly do not lock, so it must be asked for\n"
                 );
             }
             return format!(
@@ -80,11 +81,12 @@ impl Explain {
             let times = second.seconds / first.seconds;
             format!(", {times:.1} times as fast as {}", second.strategy)
         });
-        format!(
-            "{chosen} is expected to be fastest: {} requests for {}{faster}\n",
-            first.requests,
-            bytes::show(first.bytes),
-        )
+        let bytes = bytes::show(first.bytes);
+        let what = match first.strategy {
+            Strategy::Mapped => format!("{bytes} copied through a mapping"),
+            _ => format!("{} requests for {bytes}", first.requests),
+        };
+        format!("{chosen} is expected to be fastest: {what}{faster}\n")
     }
 
     /// What programs read.

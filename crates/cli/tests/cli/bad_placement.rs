@@ -1,0 +1,97 @@
+//! Local placements that cannot be made or opened: a clear sentence each.
+
+use crate::program::Place;
+
+fn place() -> Place {
+    let place = Place::new();
+    place.ok("create a.oc --shape 16x20 --type f32 --fill index");
+    place
+}
+
+#[test]
+fn placements_that_cannot_be_made() {
+    let place = place();
+    for (line, part) in [
+        ("--parts 4 --overlap x,1", "'x' is no depth"),
+        ("--parts 0", "'0'"),
+        ("--grid 2y2", "'2y2' is not a whole number"),
+        (
+            "--placement global --overlap 1,1",
+            "--overlap is for local placement",
+        ),
+        ("--memory much", "'much'"),
+    ] {
+        let message = place.fails(2, &format!("convert a.oc b.oc {line}"));
+        assert!(message.contains(part), "{line}: {message}");
+    }
+    let message = place.fails(2, "convert a.oc b.npy --parts 4");
+    assert!(message.contains("must end in .oc"), "{message}");
+    for (line, part) in [
+        ("--parts 4 --overlap 1", "overlap"),
+        ("--grid 3x2 --distribution block,*", "axis 1"),
+        ("--grid 3", "2 are needed"),
+        ("--grid 0x2", "at least 1 rank"),
+        ("--distribution diagonal,block", "'diagonal' is none of"),
+        (
+            "--distribution block(1),* --parts 4",
+            "blocks of 4 at least",
+        ),
+        ("--distribution block --parts 4", "2 are needed"),
+        (
+            "--parts 4 --memory 100",
+            "KiB of memory, but the budget is 100 bytes",
+        ),
+        ("--parts 2 --directories nowhere", "directories"),
+        ("--parts 2 --directories nowhere,nowhere", "nowhere"),
+    ] {
+        for ranks in [1, 3] {
+            let message = place.fails(1, &format!("convert a.oc b.oc {line} --ranks {ranks}"));
+            assert!(message.contains(part), "{line}: {message}");
+        }
+    }
+    for (line, part) in [
+        (
+            "convert nothing.oc b.oc --parts 2",
+            "cannot open nothing.oc",
+        ),
+        ("convert a.oc a.oc --parts 2", "exists already"),
+    ] {
+        let message = place.fails(1, line);
+        assert!(message.contains(part), "{line}: {message}");
+    }
+    assert_eq!(place.names(), ["a.oc"]);
+}
+
+#[test]
+fn local_files_that_are_missing_or_damaged() {
+    let place = place();
+    place.ok("convert a.oc parts.oc --parts 4 --overlap 1,0");
+    let whole = place.bytes("parts.oc/part2.bin");
+    let damages: [(&str, &dyn Fn()); 3] = [
+        ("part2", &|| {
+            std::fs::remove_file(place.path("parts.oc/part2.bin")).unwrap();
+        }),
+        ("part2", &|| {
+            place.write("parts.oc/part2.bin", &whole[..whole.len() - 1]);
+        }),
+        ("part2", &|| {
+            std::fs::remove_file(place.path("parts.oc/part2.bin")).unwrap();
+            std::fs::create_dir(place.path("parts.oc/part2.bin")).unwrap();
+        }),
+    ];
+    for (part, damage) in damages {
+        damage();
+        for line in [
+            "read parts.oc",
+            "read parts.oc -o b.npy --ranks 3",
+            "write parts.oc --fill 1 --ranks 2",
+            "convert parts.oc b.npy",
+            "convert parts.oc b.oc --parts 3 --ranks 2",
+            "explain parts.oc",
+        ] {
+            let message = place.fails(1, line);
+            assert!(message.contains(part), "{line}: {message}");
+        }
+    }
+    assert_eq!(place.names(), ["a.oc", "parts.oc"]);
+}
