@@ -20,9 +20,10 @@ use account::Account;
 /// Say how a section would be moved, what each strategy would cost, and why
 ///
 /// The costs are those of the storage (see `outcore calibrate`) and of the
-/// present state of the page cache; --cold empties that first. With --analyze
-/// the section is really read, by every strategy in turn, and the measured
-/// times stand beside the predicted ones.
+/// present state of the page cache; --cold drops the array from that first.
+/// With --analyze the section is really read, by every strategy in turn, and
+/// the measured times stand beside the predicted ones: from the page cache,
+/// into which the section is read before, or with --cold from the device.
 ///
 /// With --ranks N the access of each rank is explained: its own section if
 /// SECTION depends on the rank (p, N), otherwise its share of the section, as
@@ -105,13 +106,16 @@ impl Explain {
     pub(crate) fn run(&self) -> Result<()> {
         once(|| {
             let array = self.open()?;
+            let sections = self.sections(&array)?;
             if self.cold {
                 array.store().forget()?;
+            } else if self.analyze {
+                self.warm(&array, &sections)?;
             }
             let cached = array.cached(&array.whole())?;
             let direction = self.op.direction();
             let mut accounts = Vec::new();
-            for (rank, section) in self.sections(&array)? {
+            for (rank, section) in sections {
                 accounts.push(Account::of(&array, rank, section, direction)?);
             }
             if self.analyze {

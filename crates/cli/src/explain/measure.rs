@@ -19,6 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const REPEATS: usize = 3;
 
 impl Explain {
+    /// Brings the sections into the page cache, as far as they fit.
+    pub(super) fn warm(&self, array: &Array, sections: &[(usize, Section)]) -> Result<()> {
+        let read = |piece: &Section, values: &mut [u8]| array.read_bytes(piece, values);
+        for (_, section) in sections {
+            move_pieces(array, section, PIECE, read)?;
+        }
+        Ok(())
+    }
+
     /// Measures what the accounts predict.
     pub(super) fn measure(&self, accounts: &mut [Account]) -> Result<()> {
         if let [account] = accounts {
@@ -103,25 +112,39 @@ impl Explain {
 
     /// The seconds of moving `section` once, in pieces that fit into memory.
     fn once_through(&self, array: &Array, section: &Section, piece: u64) -> Result<f64> {
-        let size = array.layout().element_size();
-        let mut values = Vec::new();
         let mut seconds = 0.0;
-        for piece in Pieces::new(section, array.layout().slowest_first(), piece / size) {
-            values.resize((piece.count() * size) as usize, 0);
+        move_pieces(array, section, piece, |piece, values| {
             if self.rewrite {
-                array.read_bytes(&piece, &mut values)?;
+                array.read_bytes(piece, values)?;
                 if self.cold {
                     array.store().forget()?;
                 }
             }
             let start = Instant::now();
             if self.rewrite {
-                array.write_bytes(&piece, &values)?;
+                array.write_bytes(piece, values)?;
             } else {
-                array.read_bytes(&piece, &mut values)?;
+                array.read_bytes(piece, values)?;
             }
             seconds += start.elapsed().as_secs_f64();
-        }
+            Ok(())
+        })?;
         Ok(seconds)
     }
+}
+
+/// Cuts `section` into pieces of at most so many bytes, and moves each.
+fn move_pieces(
+    array: &Array,
+    section: &Section,
+    most: u64,
+    mut each: impl FnMut(&Section, &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let size = array.layout().element_size();
+    let mut values = Vec::new();
+    for piece in Pieces::new(section, array.layout().slowest_first(), most / size) {
+        values.resize((piece.count() * size) as usize, 0);
+        each(&piece, &mut values)?;
+    }
+    Ok(())
 }
