@@ -7,8 +7,8 @@ use outcore::{Comm, MemoryBudget, Op, Result};
 pub struct Resources<'a> {
     /// The memory of all ranks of this process.
     pub budget: MemoryBudget,
-    /// Called with the bytes of result that have been made since the last
-    /// call, by any rank.
+    /// Called by any rank with the bytes of result that it has made since its
+    /// last call (each sweep of a solver makes all bytes).
     pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
 }
 

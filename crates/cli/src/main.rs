@@ -1,5 +1,6 @@
 //! The command `outcore`: one file per subcommand.
 
+mod application;
 mod bench;
 mod bytes;
 mod calibrate;
@@ -9,6 +10,8 @@ mod create;
 mod demo;
 mod explain;
 mod info;
+mod laplace;
+mod median;
 mod memory;
 mod picture;
 mod progress;
@@ -63,6 +66,8 @@ enum Command {
     Read(read::Read),
     Write(write::Write),
     Convert(convert::Convert),
+    Median(median::Median),
+    Laplace(laplace::Laplace),
     Explain(explain::Explain),
     Calibrate(calibrate::Calibrate),
     Demo(demo::Demo),
@@ -82,6 +87,8 @@ impl Command {
             Self::Explain(command) => command.check(),
             Self::Info(_)
             | Self::Write(_)
+            | Self::Median(_)
+            | Self::Laplace(_)
             | Self::Calibrate(_)
             | Self::Demo(_)
             | Self::Bench(_) => Ok(()),
@@ -116,6 +123,8 @@ fn main() -> ExitCode {
             Command::Read(command) => command.run(),
             Command::Write(command) => command.run(),
             Command::Convert(command) => command.run(),
+            Command::Median(command) => command.run(),
+            Command::Laplace(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Calibrate(command) => command.run(),
             Command::Demo(command) => command.run(),

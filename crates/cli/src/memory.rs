@@ -25,6 +25,13 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// What all ranks of this process may hold together; if nobody says, a
+    /// quarter of what the machine has available.
+    pub(crate) fn budget(&self) -> MemoryBudget {
+        self.memory
+            .map_or_else(MemoryBudget::machine, MemoryBudget::of)
+    }
+
     /// Collective: what this rank may hold for `purpose`.
     pub(crate) fn room(&self, comm: &Comm, purpose: &str) -> Result<Room> {
         let Some(bytes) = self.memory else {

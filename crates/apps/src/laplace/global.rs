@@ -19,7 +19,7 @@ use crate::resources::Resources;
 
 /// Collective: does the sweeps of `problem` on `source`, which stays as it is.
 /// The result is in the one of `results` that [`Solution::holder`] names; there
-/// must be two unless [`passes`] says that there is only one pass.
+/// must be two unless there is only one sweep or `fuse` takes all in one pass.
 ///
 /// ```
 /// use outcore::{Array, ArrayDescriptor, ElementType, MemoryBudget};
@@ -54,23 +54,6 @@ pub fn solve(
         ElementType::F64 => solve_typed::<f64>(comm, source, results, problem, resources),
         _ => Err(wrong_type(source)),
     }
-}
-
-/// The most passes over the file that `problem` takes with this memory, for
-/// `ranks` ranks of which each has `budget`.
-pub fn passes(
-    source: &Array,
-    problem: &Problem,
-    ranks: usize,
-    budget: &MemoryBudget,
-) -> Result<u64> {
-    problem.check(source)?;
-    let fused = match source.element_type() {
-        ElementType::F32 => fused::<f32>(source, &[source], problem, (ranks, budget)),
-        ElementType::F64 => fused::<f64>(source, &[source], problem, (ranks, budget)),
-        _ => Err(wrong_type(source)),
-    };
-    Ok(problem.sweeps.div_ceil(fused?))
 }
 
 fn solve_typed<T: Float>(

@@ -18,7 +18,7 @@ mod stencil;
 mod wavefront;
 
 pub use average::Float;
-pub use global::{passes, solve};
+pub use global::solve;
 pub use grid::{Edges, Grid, relax};
 pub use local::solve_local;
 pub use problem::{Problem, Solution};

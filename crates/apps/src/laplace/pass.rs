@@ -122,7 +122,8 @@ impl<T: Float> Sink<T> for Slabs<'_, T> {
             let end = region.planes().min(self.begun + self.thickness);
             let planes = region.in_file(self.begun)..region.in_file(end);
             let section = region.section(self.pass.source, planes)?;
-            self.resources.tell(section.count() * size_of::<T>() as u64);
+            let updates = region.core_len(end - self.begun) * region.sweeps();
+            self.resources.tell(updates * size_of::<T>() as u64);
             self.writer.begin(&section)?;
             self.begun = end;
         }

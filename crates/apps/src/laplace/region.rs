@@ -115,6 +115,13 @@ impl Region {
             .map_or(0, |axis| axis.core.end - axis.core.start)
     }
 
+    /// The elements of so many planes of the core.
+    pub(super) fn core_len(&self, planes: u64) -> u64 {
+        let plane = self.axes.iter().skip(1);
+        let lengths = plane.map(|axis| axis.core.end - axis.core.start);
+        planes * lengths.product::<u64>()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.axes.iter().any(|axis| axis.core.is_empty())
     }

@@ -1,0 +1,99 @@
+//! `outcore laplace`: Jacobi sweeps for Laplace's equation.
+
+use clap::{Args, ValueEnum};
+use outcore::{Array, LocalArray, Result};
+use outcore_apps::Resources;
+use outcore_apps::laplace::{Edges, Problem, solve, solve_local};
+
+use crate::application::{Application, Command, Input, Output, Run};
+
+/// Solve Laplace's equation: in each sweep, an element becomes the average of its neighbours
+///
+/// An element has two neighbours along each axis. Several sweeps are done in
+/// one pass over the file: as many as the memory allows or, on one file a rank,
+/// as the overlap areas are deep. For f32 and f64.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore laplace plate.oc hot.oc --sweeps 100
+  outcore laplace plate.npy hot.npy --sweeps 100000 --tolerance 1e-4 --memory 256MiB --ranks 4
+  outcore laplace ring.oc smooth.oc --sweeps 50 --boundary periodic --fuse 10")]
+pub(crate) struct Laplace {
+    #[command(flatten)]
+    application: Application,
+    /// The most sweeps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    sweeps: u64,
+    /// Stop when a sweep, the last of a pass, changed no element by more
+    #[arg(long, value_name = "CHANGE", allow_hyphen_values = true)]
+    tolerance: Option<f64>,
+    /// What happens at the edges of the array
+    #[arg(long, value_enum, default_value = "fixed")]
+    boundary: Boundary,
+    /// Sweeps in one pass [default: by memory, at most 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    fuse: Option<u64>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Boundary {
+    /// The outermost elements keep their values
+    Fixed,
+    /// The array goes on at its other end
+    Periodic,
+}
+
+impl Laplace {
+    pub(crate) fn run(&self) -> Result<()> {
+        self.application.run(self)
+    }
+}
+
+impl Command for Laplace {
+    const LABEL: &'static str = "sweeping";
+
+    fn rounds(&self) -> u64 {
+        self.sweeps
+    }
+
+    fn make(&self, run: &Run<'_>, resources: &Resources<'_>) -> Result<(String, u64)> {
+        let problem = Problem {
+            sweeps: self.sweeps,
+            tolerance: self.tolerance,
+            edges: match self.boundary {
+                Boundary::Fixed => Edges::Fixed,
+                Boundary::Periodic => Edges::Periodic,
+            },
+            fuse: self.fuse,
+        };
+        // Passes go to and fro between two arrays; one keeps the result.
+        let arrays = if self.sweeps > 1 { 2 } else { 1 };
+        let mut outputs = (0..arrays)
+            .map(|_| run.begin())
+            .collect::<Result<Vec<_>>>()?;
+        let solution = match &run.input {
+            Input::Global(source) => {
+                let results: Vec<&Array> = outputs.iter().filter_map(Output::global).collect();
+                solve(run.comm, source, &results, &problem, resources)?
+            }
+            Input::Local(source) => {
+                let results: Vec<&LocalArray> = outputs.iter().filter_map(Output::local).collect();
+                solve_local(run.comm, source, &results, &problem, resources)?
+            }
+        };
+        outputs.swap_remove(solution.holder).commit(run.comm)?;
+        drop(outputs);
+        let told = format!(
+            "{} of {} in {}; last change {:.3e}",
+            count(solution.sweeps, "sweep", "sweeps"),
+            run.what(),
+            count(solution.passes, "pass", "passes"),
+            solution.change
+        );
+        Ok((told, solution.sweeps))
+    }
+}
+
+fn count(number: u64, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
+}
