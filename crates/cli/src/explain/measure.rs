@@ -8,7 +8,7 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use outcore::{Array, Pieces, Result, Section, Strategy, Tuning};
+use outcore::{Array, MemoryBudget, Pieces, Result, Section, Strategy, Tuning};
 
 use super::{Account, Explain};
 
@@ -19,13 +19,26 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const REPEATS: usize = 3;
 
 impl Explain {
-    /// Brings the sections into the page cache, as far as they fit.
+    /// Brings everything between the first and the last element of the sections
+    /// into the page cache, unless it is too much to stay there.
     pub(super) fn warm(&self, array: &Array, sections: &[(usize, Section)]) -> Result<()> {
-        let read = |piece: &Section, values: &mut [u8]| array.read_bytes(piece, values);
-        for (_, section) in sections {
-            move_pieces(array, section, PIECE, read)?;
+        let Some(slowest) = array.layout().slowest_first().first() else {
+            return Ok(());
+        };
+        let bounds = sections
+            .iter()
+            .filter(|(_, section)| !section.is_empty())
+            .map(|(_, section)| section.axes()[*slowest].bounds());
+        let Some((lower, upper)) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
+            return Ok(());
+        };
+        let between = array.whole().slice(*slowest, lower, upper);
+        let bytes = between.count() * array.layout().element_size();
+        if bytes > MemoryBudget::machine().limit() {
+            return Ok(());
         }
-        Ok(())
+        let read = |piece: &Section, values: &mut [u8]| array.read_bytes(piece, values);
+        move_pieces(array, &between, PIECE, read)
     }
 
     /// Measures what the accounts predict.
