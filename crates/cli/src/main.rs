@@ -17,6 +17,7 @@ mod picture;
 mod progress;
 mod ranks;
 mod read;
+mod reproduce;
 mod selection;
 mod text;
 mod tuning;
@@ -72,6 +73,7 @@ enum Command {
     Calibrate(calibrate::Calibrate),
     Demo(demo::Demo),
     Bench(bench::Bench),
+    Reproduce(reproduce::Reproduce),
 }
 
 /// The exit status of wrong usage; failures have 1.
@@ -91,7 +93,8 @@ impl Command {
             | Self::Laplace(_)
             | Self::Calibrate(_)
             | Self::Demo(_)
-            | Self::Bench(_) => Ok(()),
+            | Self::Bench(_)
+            | Self::Reproduce(_) => Ok(()),
         }
     }
 }
@@ -129,6 +132,7 @@ fn main() -> ExitCode {
             Command::Calibrate(command) => command.run(),
             Command::Demo(command) => command.run(),
             Command::Bench(command) => command.run(),
+            Command::Reproduce(command) => command.run(),
         });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

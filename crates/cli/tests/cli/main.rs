@@ -17,6 +17,7 @@ mod oracle;
 mod pipes;
 mod program;
 mod ranks;
+mod reproduce;
 mod sections;
 mod strategies;
 mod text;
