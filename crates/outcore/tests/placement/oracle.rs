@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use outcore::storage::{MemoryStore, Store};
 use outcore::{
-    Array, ArrayDescriptor, AxisDistribution, Boundary, Distribution, ElementType, Fill,
+    Array, ArrayDescriptor, AxisDistribution, Boundary, ByteOrder, Distribution, ElementType, Fill,
     LocalPlacement, Section,
 };
 use proptest::prelude::*;
@@ -19,6 +19,7 @@ pub(crate) struct Case {
     pub(crate) layout: String,
     pub(crate) element_type: ElementType,
     pub(crate) boundary: Boundary,
+    pub(crate) byte_order: ByteOrder,
 }
 
 pub(crate) fn cases() -> impl Strategy<Value = Case> {
@@ -44,38 +45,44 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
             Just(Boundary::Keep),
             Just(Boundary::Value(1.0)),
         ],
+        proptest::sample::select(vec![ByteOrder::Little, ByteOrder::Big]),
     )
-        .prop_map(|(axes, ranks, column, order, element_type, boundary)| {
-            let layout = match (axes.len(), column) {
-                (3, true) => {
-                    let orders = [
-                        "axes:0,2,1",
-                        "axes:1,0,2",
-                        "axes:1,2,0",
-                        "column",
-                        "axes:2,0,1",
-                    ];
-                    orders[order.index(orders.len())]
+        .prop_map(
+            |(axes, ranks, column, order, element_type, boundary, byte_order)| {
+                let layout = match (axes.len(), column) {
+                    (3, true) => {
+                        let orders = [
+                            "axes:0,2,1",
+                            "axes:1,0,2",
+                            "axes:1,2,0",
+                            "column",
+                            "axes:2,0,1",
+                        ];
+                        orders[order.index(orders.len())]
+                    }
+                    (_, true) => "column",
+                    (_, false) => "row",
+                };
+                let kinds: Vec<&str> = axes.iter().map(|(_, kind, _)| kind.as_str()).collect();
+                Case {
+                    shape: axes.iter().map(|(extent, ..)| *extent).collect(),
+                    distribution: kinds.join(","),
+                    ranks,
+                    overlap: axes.iter().map(|(.., overlap)| *overlap).collect(),
+                    layout: layout.into(),
+                    element_type,
+                    boundary,
+                    byte_order,
                 }
-                (_, true) => "column",
-                (_, false) => "row",
-            };
-            let kinds: Vec<&str> = axes.iter().map(|(_, kind, _)| kind.as_str()).collect();
-            Case {
-                shape: axes.iter().map(|(extent, ..)| *extent).collect(),
-                distribution: kinds.join(","),
-                ranks,
-                overlap: axes.iter().map(|(.., overlap)| *overlap).collect(),
-                layout: layout.into(),
-                element_type,
-                boundary,
-            }
-        })
+            },
+        )
 }
 
 impl Case {
     pub(crate) fn descriptor(&self) -> ArrayDescriptor {
-        ArrayDescriptor::new(&self.shape, self.element_type).layout(self.layout.parse().unwrap())
+        ArrayDescriptor::new(&self.shape, self.element_type)
+            .layout(self.layout.parse().unwrap())
+            .byte_order(self.byte_order)
     }
 
     pub(crate) fn placement(&self) -> LocalPlacement {
