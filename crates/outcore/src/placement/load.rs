@@ -17,13 +17,25 @@ use crate::budget::MemoryBudget;
 use crate::error::{Error, Result};
 use crate::placement::local::LocalArray;
 use crate::reorder::reorder;
-use crate::strategy::Direction;
+use crate::strategy::{Direction, Tuning};
 
 /// A piece of so many bytes is as good as a larger one.
 const LARGEST: u64 = 64 << 20;
 
 /// What the lists of a piece may take for each of its elements.
 const LISTS: u64 = 32;
+
+/// The least that a strategy may stage.
+const LEAST_STAGING: u64 = 4096;
+
+/// The same array, which stages at most so much.
+fn staged(array: &Array, staging: u64) -> Array {
+    let tuning = array.tuning();
+    array.tuned(Tuning {
+        buffer: tuning.buffer.min(staging),
+        ..tuning
+    })
+}
 
 impl LocalArray {
     /// Collective: fills the parts of all ranks from `source`, of the same
@@ -87,13 +99,17 @@ impl LocalArray {
         budget.require(each, "copying between local files and a global array")?;
         let room = budget.free().clamp(each, LARGEST.max(each));
         let _held = budget.reserve(room, "copying between local files and a global array")?;
+        // A strategy may stage what it moves: a quarter is for that.
+        let staging = (room / 4).max(LEAST_STAGING);
+        let (global, part) = (&staged(global, staging), &staged(self.part(), staging));
+        let most = room.saturating_sub(staging).max(each) / each;
         let (mut bytes, mut reordered) = (Vec::new(), Vec::new());
-        for piece in Pieces::new(&self.local(), there, room / each) {
+        for piece in Pieces::new(&self.local(), there, most) {
             let (global_section, part_section) = self.parts.sections(self.rank(), &piece);
             bytes.resize((piece.count() * size) as usize, 0);
             let (from, to) = match direction {
-                Direction::Read => ((global, &global_section), (self.part(), &part_section)),
-                Direction::Write => ((self.part(), &part_section), (global, &global_section)),
+                Direction::Read => ((global, &global_section), (part, &part_section)),
+                Direction::Write => ((part, &part_section), (global, &global_section)),
             };
             from.0.read_bytes(from.1, &mut bytes)?;
             if there == here {

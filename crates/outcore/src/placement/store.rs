@@ -41,6 +41,8 @@ pub(crate) struct PartsStore {
     access: Access,
     element_size: u64,
     slowest_first: Vec<usize>,
+    /// The ranks from one coordinate of each axis of the grid to the next.
+    grid_steps: Vec<u64>,
     len: u64,
 }
 
@@ -82,8 +84,13 @@ impl PartsStore {
         let layout = layout.ok_or_else(|| ArrayError::format(array, "there is no rank"))?;
         let element_size = layout.element_size();
         let shape = parts.distribution().shape();
+        let mut grid_steps = vec![1; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            grid_steps[axis - 1] = grid_steps[axis] * parts.distribution().grid()[axis];
+        }
         Ok(Self {
             array: array.into(),
+            grid_steps,
             len: shape.iter().product::<u64>() * element_size,
             element_size,
             slowest_first: layout.slowest_first().to_vec(),
@@ -112,21 +119,26 @@ impl PartsStore {
     fn first_piece(&self, offset: u64, len: usize) -> Piece {
         let (element, within) = (offset / self.element_size, offset % self.element_size);
         let shape = self.parts.distribution().shape();
-        let mut rest = element;
-        let (mut places, mut follow) = (vec![(0, 0); shape.len()], 0);
-        for (number, axis) in self.slowest_first.iter().rev().enumerate() {
-            let (owner, position, follows) = self.parts.axes()[*axis].locate(rest % shape[*axis]);
-            rest /= shape[*axis];
-            places[*axis] = (owner, position);
-            if number == 0 {
-                follow = follows;
-            }
+        // Where the element stands along each axis, the fastest first.
+        let along = |rest: &mut u64, axis: usize| {
+            let index = *rest % shape[axis];
+            *rest /= shape[axis];
+            self.parts.axes()[axis].locate(index)
+        };
+        let fastest_first = || self.slowest_first.iter().rev();
+        let (mut rest, mut part, mut follow) = (element, 0, None);
+        for axis in fastest_first() {
+            let (owner, _, follows) = along(&mut rest, *axis);
+            part += owner * self.grid_steps[*axis];
+            follow.get_or_insert(follows);
         }
-        let part = self.parts.distribution().grid().iter().zip(&places);
-        let part = part.fold(0, |rank, (extent, (at, _))| rank * extent + at) as usize;
-        let steps = self.files[part].steps.iter().zip(&places);
-        let start: u64 = steps.map(|(step, (_, position))| step * position).sum();
-        let room = follow * self.element_size - within;
+        let part = part as usize;
+        let steps = &self.files[part].steps;
+        let (mut rest, mut start) = (element, 0);
+        for axis in fastest_first() {
+            start += steps[*axis] * along(&mut rest, *axis).1;
+        }
+        let room = follow.unwrap_or(1) * self.element_size - within;
         Piece {
             part,
             offset: start + within,
