@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::bytes::bytes_text;
+use crate::bytes::{bytes_text, least_text};
 use crate::element::ElementType;
 
 /// The result of an outcore call.
@@ -76,7 +76,7 @@ pub enum Error {
     /// A memory budget that is too small.
     #[error(
         "{purpose} needs at least {} of memory, but the budget is {}",
-        bytes_text(*least), bytes_text(*limit)
+        least_text(*least), bytes_text(*limit)
     )]
     Memory {
         /// What needs the memory, as in "the sweep".

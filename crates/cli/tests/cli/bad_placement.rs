@@ -95,3 +95,75 @@ fn local_files_that_are_missing_or_damaged() {
     }
     assert_eq!(place.names(), ["a.oc", "parts.oc"]);
 }
+
+#[test]
+fn applications_on_local_files_that_do_not_fit() {
+    let place = place();
+    place.ok("convert a.oc parts.oc --parts 4 --overlap 1,0");
+    place.ok("convert a.oc deep.oc --parts 4 --overlap 5,0");
+    for (line, part) in [
+        ("median parts.oc b.oc --window 3x3 --ranks 3", "--parts 3"),
+        ("laplace parts.oc b.oc --sweeps 2 --ranks 5", "--parts 5"),
+        ("median parts.oc b.oc --window 5x3 --ranks 4", "--overlap"),
+        (
+            "median deep.oc b.oc --window 3x3 --ranks 4",
+            "deeper than the neighbour's block",
+        ),
+        (
+            "laplace deep.oc b.oc --sweeps 3 --ranks 4",
+            "deeper than the neighbour's block",
+        ),
+    ] {
+        let message = place.fails(1, line);
+        assert!(message.contains(part), "{line}: {message}");
+    }
+    std::fs::remove_file(place.path("parts.oc/part1.bin")).unwrap();
+    for line in [
+        "median parts.oc b.oc --window 3x3 --ranks 4",
+        "laplace parts.oc b.oc --sweeps 2 --ranks 4",
+    ] {
+        let message = place.fails(1, line);
+        assert!(
+            message.contains("the local file of rank 1 is missing"),
+            "{line}: {message}"
+        );
+    }
+    assert_eq!(place.names(), ["a.oc", "deep.oc", "parts.oc"]);
+}
+
+/// The amount that an error names as the least is enough, for every command.
+#[test]
+fn the_least_memory_that_is_named_works() {
+    let place = place();
+    place.ok("create wide.oc --shape 40x600 --type f64 --fill random");
+    place.ok("convert wide.oc parts.oc --parts 3 --overlap 2,0");
+    for line in [
+        "read wide.oc ::2,::3 -o b.npy",
+        "write wide.oc ::2 --fill 1",
+        "convert wide.oc b.oc --parts 3",
+        "convert parts.oc b.oc",
+        "median wide.oc b.oc --window 3x3",
+        "median parts.oc b.oc --window 3x3",
+        "laplace wide.oc b.oc --sweeps 2",
+        "laplace parts.oc b.oc --sweeps 2",
+    ] {
+        for ranks in [1, 3] {
+            if line.contains("parts.oc b.oc --") && ranks != 3 {
+                continue;
+            }
+            let replace = if line.starts_with("write") {
+                ""
+            } else {
+                "--force"
+            };
+            let line = format!("{line} {replace} --ranks {ranks} --memory");
+            let message = place.fails(1, &format!("{line} 10"));
+            let least = message
+                .split_once("at least ")
+                .and_then(|(_, rest)| rest.split_once(" of memory"));
+            let (least, _) = least.unwrap_or_else(|| panic!("{line} 10: {message}"));
+            let least = least.replace(' ', "").replace("bytes", "");
+            place.ok(&format!("{line} {least}"));
+        }
+    }
+}
