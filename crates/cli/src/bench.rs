@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use outcore::Result;
 use outcore_bench::{
-    DEVICES, IoOptions, Line, SectionsOptions, SweepOptions, csv, io, sections, summary, sweep,
-    table,
+    DEVICES, IoOptions, Line, SectionPeersOptions, SectionsOptions, SweepOptions, csv, io,
+    section_peers, sections, summary, sweep, table,
 };
 
 use crate::bytes;
@@ -37,7 +37,8 @@ Examples:
   outcore bench sections
   outcore bench sections --op write --csv
   outcore bench sections --cold
-  outcore bench sections --device disk1995 --op write")]
+  outcore bench sections --device disk1995 --op write
+  outcore bench sections --peers --python venv/bin/python")]
 struct Sections {
     /// Print comma-separated values
     #[arg(long)]
@@ -57,6 +58,17 @@ struct Sections {
     /// Only the sections of arrays of this extent: 4096 or 16384
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(["4096", "16384"]))]
     extent: Option<String>,
+    /// Instead, read some sections beside numpy.memmap, h5py, zarr and tensorstore
+    #[arg(long, conflicts_with_all = ["cold", "device", "extent", "op"])]
+    peers: bool,
+    /// The Python that has those packages
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "python3",
+        requires = "peers"
+    )]
+    python: PathBuf,
     /// Where the array is made for the time being [default: the system's temporary directory]
     #[arg(long)]
     directory: Option<PathBuf>,
@@ -136,9 +148,18 @@ impl Io {
 
 impl Sections {
     fn run(&self) -> Result<Vec<Line>> {
+        let directory = self.directory.clone().unwrap_or_else(std::env::temp_dir);
+        let repeats = self.repeat.into();
+        if self.peers {
+            return section_peers(&SectionPeersOptions {
+                directory,
+                repeats,
+                python: self.python.clone(),
+            });
+        }
         let lines = sections(&SectionsOptions {
-            directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
-            repeats: self.repeat.into(),
+            directory,
+            repeats,
             cold: self.cold,
             direction: self.op.direction(),
             device: self.device.clone(),
