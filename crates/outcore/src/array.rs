@@ -22,6 +22,7 @@ use crate::element::{ByteOrder, Element, ElementType};
 use crate::error::{Error, Result};
 use crate::execute::{Transfer, execute};
 use crate::format::{self, Location, Opened};
+use crate::fresh;
 use crate::plan::Plan;
 use crate::strategy::choose::{Estimate, Situation, Way};
 use crate::strategy::profile::StorageProfile;
@@ -366,8 +367,17 @@ impl Array {
             ))
         };
         let count = usize::try_from(section.count()).map_err(|_| too_large())?;
-        let mut values = bytemuck::allocation::try_zeroed_vec(count).map_err(|()| too_large())?;
-        self.read_into(section, &mut values)?;
+        self.check_type(T::TYPE)?;
+        let mut values = fresh::with_room::<T>(count).ok_or_else(too_large)?;
+        let room = values.spare_capacity_mut();
+        let size = count * size_of::<T>();
+        // SAFETY: the vector has room for these bytes. They are not read before
+        // they are written, and a read that succeeds has written all of them.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size) };
+        self.read_bytes(section, bytes)?;
+        self.check_values::<T>(section, bytes)?;
+        // SAFETY: all bytes are written, and were found to be values.
+        unsafe { values.set_len(count) };
         Ok(values)
     }
 
@@ -376,13 +386,19 @@ impl Array {
         self.check_type(T::TYPE)?;
         let bytes = T::bytes_mut(values);
         let outcome = self.read_bytes(section, bytes);
-        if !T::accept(bytes) {
-            return Err(Error::format(
+        // Whatever came of it, the buffer must hold values.
+        self.check_values::<T>(section, bytes)?;
+        outcome
+    }
+
+    fn check_values<T: Element>(&self, section: &Section, bytes: &mut [u8]) -> Result<()> {
+        match T::accept(bytes) {
+            true => Ok(()),
+            false => Err(Error::format(
                 &self.name,
                 format!("section [{section}] holds bytes other than 0 and 1, which are no bool"),
-            ));
+            )),
         }
-        outcome
     }
 
     /// Writes a section.

@@ -41,6 +41,7 @@ mod error;
 mod execute;
 mod fill;
 mod format;
+mod fresh;
 pub mod passion;
 mod placement;
 mod plan;

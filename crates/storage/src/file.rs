@@ -37,7 +37,7 @@ use crate::file_system::is_local;
 use crate::forget::{drop_pages, fetch_pages};
 use crate::mapping::{Mapping, file_len};
 use crate::range_lock::{FileLocks, Kind, RangeLock};
-use crate::residency::cached_share;
+use crate::residency::{Lately, cached_share};
 use crate::store::{
     ReadRequest, Store, WriteRequest, check_long_range, check_range, read_exactly, write_exactly,
 };
@@ -106,6 +106,8 @@ pub struct FileStore {
     /// The latest mapping, if one was asked for.
     mapping: Mutex<Option<Arc<Mapping>>>,
     locks: FileLocks,
+    /// What was found in the page cache.
+    lately: Lately,
     /// Whether its locks are a matter of this machine alone, and so cheap.
     is_local: bool,
 }
@@ -184,6 +186,7 @@ impl FileStore {
             options,
             mapping: Mutex::default(),
             locks,
+            lately: Lately::default(),
             is_local,
         })
     }
@@ -346,7 +349,11 @@ impl Store for FileStore {
     }
 
     fn cached(&self, offset: u64, len: u64) -> Option<f64> {
-        let end = offset.saturating_add(len).min(self.file_len().ok()?);
+        let end = offset.saturating_add(len);
+        if len > 0 && self.lately.has(offset, end) {
+            return Some(1.0);
+        }
+        let end = end.min(self.file_len().ok()?);
         if offset >= end {
             return None;
         }
@@ -354,7 +361,9 @@ impl Store for FileStore {
             // Nothing that direct reads take comes from the page cache.
             return Some(0.0);
         }
-        cached_share(&self.file, || self.map().ok().flatten(), offset, end)
+        let share = cached_share(&self.file, || self.map().ok().flatten(), offset, end)?;
+        self.lately.note(offset, end, share);
+        Some(share)
     }
 
     fn fetch(&self, offset: u64, len: u64) {
@@ -364,6 +373,7 @@ impl Store for FileStore {
     }
 
     fn forget(&self) -> Result<()> {
+        self.lately.clear();
         self.sync()?;
         drop_pages(&self.file).map_err(|source| Error::sync(self.name(), source))
     }

@@ -2,9 +2,10 @@
 //!
 //! The kernel is asked with cachestat(2) (Linux 6.5), or with mincore(2) of the
 //! file's mapping where that is missing. Either walks the pages, so a long
-//! range is judged by a few pieces spread over it: 1 MiB takes 1 us where the
-//! cache has the file in large folios and 10 to 13 us where it has single pages,
-//! and a longer range 4 to 13 us, whatever its length.
+//! range is judged by a few pieces spread over it: a few microseconds, whatever
+//! its length. A range that was found to be all there is believed to be so for a
+//! moment ([`Lately`]), so that those who read again and again do not ask each
+//! time.
 //!
 //! About files that the caller neither owns nor may write, cachestat may refuse
 //! to tell, and mincore, which calls all of their pages resident, is not asked.
@@ -12,13 +13,43 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::mapping::{Mapping, page_size};
 
 /// A range no longer than this is looked at in full, of a longer one as much.
-const SAMPLE: u64 = 1 << 20;
+const SAMPLE: u64 = 256 << 10;
 /// In how many pieces, the first and the last at the ends of the range.
 const PIECES: u64 = 8;
+
+/// How long a range is believed to be in the page cache still.
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// A range that was all in the page cache when it was last asked about.
+#[derive(Debug, Default)]
+pub(crate) struct Lately(Mutex<Option<(u64, u64, Instant)>>);
+
+impl Lately {
+    /// Whether all of `offset..end` was there a moment ago.
+    pub(crate) fn has(&self, offset: u64, end: u64) -> bool {
+        let known = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.is_some_and(|(from, to, asked)| {
+            from <= offset && end <= to && asked.elapsed() < MOMENT
+        })
+    }
+
+    /// Takes note of an answer.
+    pub(crate) fn note(&self, offset: u64, end: u64, share: f64) {
+        let known = (share >= 1.0).then(|| (offset, end, Instant::now()));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+
+    /// Forgets the answers.
+    pub(crate) fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
 
 /// The share of the bytes `offset..end` of `file`, which must have them, that
 /// is in the page cache; `None` where that cannot be known. `mapping` gives the

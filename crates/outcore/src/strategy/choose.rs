@@ -42,6 +42,9 @@ const CLEAN: f64 = 0.25;
 /// Runs of this length are not worth a mapping.
 const LONG: u64 = 64 << 10;
 
+/// Nor are runs of this length that are only copied out of the page cache.
+const LONG_CACHED: u64 = 128 << 20;
+
 /// Pages that are written in part are fetched if runs are shorter than this:
 /// longer ones have so few that they may be read when they are met.
 const FEW_EDGES: u64 = 256 << 10;
@@ -112,7 +115,11 @@ impl Situation<'_> {
         };
         let mut all = vec![self.direct(&counts), self.sieving(&counts)];
         // Long runs gain nothing by it, and page faults cost more than calls.
-        if self.mappable && useful / count.max(1) < LONG {
+        let long = match self.direction {
+            Direction::Read if self.cached >= ALL_CACHED => LONG_CACHED,
+            _ => LONG,
+        };
+        if self.mappable && useful / count.max(1) < long {
             all.push(self.mapped(&counts));
         }
         all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));

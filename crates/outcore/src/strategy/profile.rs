@@ -75,7 +75,7 @@ impl Default for StorageProfile {
             },
             mapped: Cost {
                 each: 2.5e-9,
-                byte: 0.12e-9,
+                byte: 0.09e-9,
             },
             first_write: 5e-6,
             fault: 2.5e-6,
