@@ -50,7 +50,7 @@ pub fn io(options: &IoOptions) -> Result<Vec<Line>> {
 
 /// Virtual machines hand free memory back to their host, and getting it again
 /// is slow: touches as much as the bench will need, and frees it.
-fn prime_memory(bytes: u64) -> Result<()> {
+pub(crate) fn prime_memory(bytes: u64) -> Result<()> {
     let mut block: Vec<u8> = Vec::new();
     let needed = usize::try_from(bytes.saturating_mul(3)).unwrap_or(usize::MAX);
     block.try_reserve_exact(needed).map_err(|_| {

@@ -4,6 +4,7 @@
 //! of one case take turns ([`contest()`]), so that a machine that wanders
 //! treats them alike; the limits (plain `pread`, `memcpy`) are contestants too.
 
+mod apps;
 mod contest;
 mod exchange;
 mod files;
@@ -12,12 +13,14 @@ mod io;
 mod line;
 mod papers;
 mod peers;
+mod python_peer;
 mod reproduce;
 mod section_peers;
 mod sections;
 mod simulated;
 mod sweep;
 
+pub use apps::{AppsCase, AppsOptions, apps};
 pub use contest::{Contestant, contest};
 pub use io::{IoOptions, io};
 pub use line::{Line, csv, table};

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use outcore::Result;
 use outcore_bench::{
-    DEVICES, IoOptions, Line, SectionPeersOptions, SectionsOptions, SweepOptions, csv, io,
-    section_peers, sections, summary, sweep, table,
+    AppsCase, AppsOptions, DEVICES, IoOptions, Line, SectionPeersOptions, SectionsOptions,
+    SweepOptions, apps, csv, io, section_peers, sections, summary, sweep, table,
 };
 
 use crate::bytes;
@@ -25,6 +25,7 @@ enum Name {
     Io(Io),
     Sections(Sections),
     Sweep(Sweep),
+    Apps(Apps),
 }
 
 /// Every strategy on the sections of the papers' tables, by one rank
@@ -121,11 +122,62 @@ struct Sweep {
     directory: Option<PathBuf>,
 }
 
+/// Applications out of core, beside the same work in memory and other systems
+///
+/// The median filter (3x3, 4096x4096 f32) or ten Jacobi sweeps (8192x8192 f32),
+/// from file to new file, with two ranks and memory for an eighth of the data.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore bench apps --case jacobi
+  outcore bench apps --case median --csv --peers --python venv/bin/python")]
+struct Apps {
+    /// The application
+    #[arg(long, value_enum)]
+    case: Application,
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// Repetitions of each contestant
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+    /// Where files are made for the time being [default: the system's temporary directory]
+    #[arg(long)]
+    directory: Option<PathBuf>,
+    /// Run other systems as well (NumPy, SciPy, dask, dask-image)
+    #[arg(long)]
+    peers: bool,
+    /// The Python that has their packages
+    #[arg(long, default_value = "python3", requires = "peers")]
+    python: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Application {
+    Median,
+    Jacobi,
+}
+
+impl Apps {
+    fn run(&self) -> Result<Vec<Line>> {
+        apps(&AppsOptions {
+            case: match self.case {
+                Application::Median => AppsCase::Median,
+                Application::Jacobi => AppsCase::Jacobi,
+            },
+            directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
+            repeats: self.repeat.into(),
+            python: self.peers.then(|| self.python.clone()),
+        })
+    }
+}
+
 impl Bench {
     pub(crate) fn run(&self) -> Result<()> {
         let (lines, as_csv) = match &self.name {
             Name::Io(options) => (options.run()?, options.csv),
             Name::Sections(options) => (options.run()?, options.csv),
+            Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
         };
         if lines.is_empty() {

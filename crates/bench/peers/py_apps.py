@@ -1,0 +1,140 @@
+"""Median filter and Jacobi sweeps in Python: NumPy, SciPy, dask and dask-image.
+
+py_apps.py PEER INPUT EXTENT SCRATCH: INPUT is a file of EXTENT x EXTENT f32 values. Reads commands from
+standard input, one a line, and answers each with a line: 'prepare' removes the output, 'run' makes it,
+'check' says ok or WRONG. Two threads each; outputs are new files, not synced.
+"""
+import os
+import shutil
+import sys
+
+import numpy as np
+
+PEER, INPUT, N, SCRATCH = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+SWEEPS = 10
+f4 = np.float32
+at = lambda name: os.path.join(SCRATCH, PEER + "-" + name)
+source = np.memmap(INPUT, f4, "r", shape=(N, N))
+
+
+def jacobi(a, o):
+    """The inside of o from its neighbours in a."""
+    inside = o[1:-1, 1:-1]
+    np.add(a[:-2, 1:-1], a[2:, 1:-1], out=inside)
+    inside += a[1:-1, :-2]
+    inside += a[1:-1, 2:]
+    inside *= f4(0.25)
+
+
+def as_zarr(chunk):
+    import dask.array as da
+    import zarr
+    z = zarr.create_array(at("in.zarr"), shape=(N, N), chunks=(chunk, chunk), dtype=f4, compressors=None)
+    for row in range(0, N, chunk):
+        z[row:row + chunk] = source[row:row + chunk]
+    return da.from_zarr(at("in.zarr"))
+
+
+def to_zarr(x):
+    import dask.array as da
+    import zarr
+    chunks = tuple(c[0] for c in x.chunks)
+    z = zarr.create_array(at("out.zarr"), shape=x.shape, chunks=chunks, dtype=x.dtype, compressors=None)
+    da.store(x, z, lock=False)
+
+
+def numpy_jacobi():
+    a = np.array(source)
+    o = a.copy()
+    for _ in range(SWEEPS):
+        jacobi(a, o)
+        a, o = o, a
+    a.tofile(at("out"))
+
+
+def memmap_jacobi(rows=512):
+    old = source
+    for k in range(SWEEPS):
+        name = at("out" if k % 2 else "other")
+        new = np.memmap(name, f4, "w+" if k < 2 else "r+", shape=(N, N))
+        new[0], new[-1] = old[0], old[-1]
+        for r in range(1, N - 1, rows):
+            e = min(N - 1, r + rows)
+            x = old[r - 1:e + 1]
+            o = np.empty((e - r + 2, N), f4)
+            jacobi(x, o)
+            o[1:-1, 0], o[1:-1, -1] = x[1:-1, 0], x[1:-1, -1]
+            new[r:e] = o[1:-1]
+        old = new
+
+
+def dask_jacobi():
+    import dask.array as da
+
+    def step(b, block_info=None):
+        o = b.copy()
+        jacobi(b, o)
+        (r0, r1), (c0, c1) = block_info[None]["array-location"]
+        if r0 == 0: o[1] = b[1]
+        if r1 == N: o[-2] = b[-2]
+        if c0 == 0: o[:, 1] = b[:, 1]
+        if c1 == N: o[:, -2] = b[:, -2]
+        return o[1:-1, 1:-1]
+
+    x = chunked
+    for _ in range(SWEEPS):
+        x = da.overlap.overlap(x, 1, "nearest").map_blocks(step, dtype=f4, chunks=chunked.chunks)
+    to_zarr(x)
+
+
+def scipy_median():
+    import scipy.ndimage
+    scipy.ndimage.median_filter(np.array(source), size=3, mode="nearest").tofile(at("out"))
+
+
+def dask_median():
+    import dask_image.ndfilters
+    to_zarr(dask_image.ndfilters.median_filter(chunked, size=3, mode="nearest"))
+
+
+RUNS = {"numpy-jacobi": numpy_jacobi, "memmap-jacobi": memmap_jacobi, "dask-jacobi": dask_jacobi,
+        "scipy-median": scipy_median, "dask-image-median": dask_median}
+
+
+def expected():
+    if "jacobi" in PEER:
+        a = np.array(source)
+        o = a.copy()
+        for _ in range(SWEEPS):
+            jacobi(a, o)
+            a, o = o, a
+        return a
+    import scipy.ndimage
+    return scipy.ndimage.median_filter(np.array(source[:514]), size=3, mode="nearest")[:512]
+
+
+def found():
+    if PEER.startswith("dask"):
+        import zarr
+        return zarr.open_array(at("out.zarr"), mode="r")[:]
+    return np.memmap(at("out"), f4, "r", shape=(N, N))
+
+
+if PEER.startswith("dask"):
+    import dask
+    dask.config.set(scheduler="threads", num_workers=2)
+    chunked = as_zarr(2048 if "jacobi" in PEER else 1024)
+right = expected()
+print("ready", flush=True)
+for line in sys.stdin:
+    if line.strip() == "prepare":
+        for name in ("out", "other"):
+            if os.path.exists(at(name)): os.unlink(at(name))
+        shutil.rmtree(at("out.zarr"), ignore_errors=True)
+        answer = "ok"
+    elif line.strip() == "run":
+        RUNS[PEER]()
+        answer = "ok"
+    else:
+        answer = "ok" if np.array_equal(found()[:len(right)], right) else "WRONG"
+    print(answer, flush=True)

@@ -1,0 +1,93 @@
+//! [`PythonPeer`]: another system as a contestant, in a Python process of its
+//! own that waits for its turns (`peers/py_apps.py`).
+
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use outcore::{Error, Result};
+
+const PROGRAM: &str = include_str!("../peers/py_apps.py");
+
+/// A Python process that takes commands; it ends with the value.
+pub(crate) struct PythonPeer {
+    name: &'static str,
+    child: Child,
+    pipes: RefCell<(ChildStdin, BufReader<ChildStdout>)>,
+}
+
+impl PythonPeer {
+    /// Starts `peer` on a file of `extent` x `extent` f32 values; waits until it
+    /// is ready.
+    pub(crate) fn start(
+        python: &Path,
+        peer: &'static str,
+        (input, extent): (&Path, u64),
+        scratch: &Path,
+    ) -> Result<Self> {
+        let program = scratch.join("py_apps.py");
+        std::fs::create_dir_all(scratch)
+            .and_then(|()| std::fs::write(&program, PROGRAM))
+            .map_err(|source| Error::File {
+                action: "write",
+                path: program.clone(),
+                source,
+            })?;
+        let threads = if peer.starts_with("dask") { "1" } else { "2" };
+        let child = Command::new(python)
+            .arg(&program)
+            .arg(peer)
+            .arg(input)
+            .arg(extent.to_string())
+            .arg(scratch)
+            .env("OPENBLAS_NUM_THREADS", threads)
+            .env("OMP_NUM_THREADS", threads)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = child
+            .map_err(|error| Error::Invalid(format!("cannot run {}: {error}", python.display())))?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (commands, answers) = pipes.expect("both are piped");
+        let peer = Self {
+            name: peer,
+            child,
+            pipes: RefCell::new((commands, BufReader::new(answers))),
+        };
+        peer.answer("ready").map(|_| peer)
+    }
+
+    /// Has a command done; whether the answer was ok.
+    pub(crate) fn ask(&self, command: &str) -> Result<bool> {
+        let told = writeln!(self.pipes.borrow_mut().0, "{command}");
+        told.map_err(|error| self.failed(&error.to_string()))?;
+        self.answer("ok")
+    }
+
+    fn answer(&self, wanted: &str) -> Result<bool> {
+        let mut line = String::new();
+        let read = self.pipes.borrow_mut().1.read_line(&mut line);
+        match read {
+            Ok(0) => Err(self.failed("it ended; see above")),
+            Ok(_) => Ok(line.trim() == wanted),
+            Err(error) => Err(self.failed(&error.to_string())),
+        }
+    }
+
+    fn failed(&self, why: &str) -> Error {
+        Error::Invalid(format!(
+            "the peer {} failed: {why}; it needs the Python packages numpy, scipy, dask, dask-image \
+             and zarr, or leave --peers out",
+            self.name
+        ))
+    }
+}
+
+impl Drop for PythonPeer {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
