@@ -135,6 +135,19 @@ print("the same bytes")
 PYTHON
 }
 
+# A filter on local files, by as many MPI processes as there are files, gives
+# what one rank on one file gives.
+filters_local_files() {
+  local library=$1 here="$scratch/filter-$1" program="target/$1/debug/outcore"
+  mkdir -p "$here"
+  "$program" create "$here/field.npy" --shape 61x47 --type f32 --fill random || return 1
+  "$program" median "$here/field.npy" "$here/one.npy" --window 3x5 || return 1
+  "$program" convert "$here/field.npy" "$here/parts.oc" --distribution 'block,block' --grid 2x2 --overlap 1,2 || return 1
+  mpirun_of "$library" 4 "$program" median "$here/parts.oc" "$here/filtered.oc" --window 3x5 || return 1
+  "$program" convert "$here/filtered.oc" "$here/back.npy" --ranks 3 || return 1
+  cmp "$here/one.npy" "$here/back.npy"
+}
+
 # Every rank of 5 prints the error of the one that failed.
 all_five_are_told() {
   local output
@@ -194,6 +207,8 @@ for library in openmpi mpich; do
   done
   check "$library: all five ranks are told" all_five_are_told mpirun_of $library 5 $bin/examples/failing_rank
   check "$library: reads what an MPI-IO program wrote" reads_what_mpi_io_wrote $library
+  check "$library: local placement on 16 ranks" mpirun_of $library 16 $bin/examples/local_placement
+  check "$library: filters local files" filters_local_files $library
   check "$library: demo on 3 ranks" mpirun_of $library 3 $bin/outcore demo --directory "$scratch"
   check "$library: a bad section ends all ranks with one message" fails_with 'axis 0' mpirun_of $library 3 $bin/outcore read "raw:Cargo.toml?shape=10&type=u8" 0:11
   check "$library: without a launcher, threads" $bin/outcore demo --ranks 3 --directory "$scratch"
