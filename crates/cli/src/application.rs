@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Array, ArrayDescriptor, ByteOrder, Comm, Draft, LocalArray, LocalDraft, Op, Order, PeakMemory,
-    Result, shape_text,
+    Array, ArrayDescriptor, ByteOrder, Comm, LocalArray, LocalDraft, Op, Order, PeakMemory, Result,
+    SharedDraft, shape_text,
 };
 use outcore_apps::Resources;
 
@@ -46,8 +46,8 @@ pub(crate) enum Input {
 
 /// An output that has no name yet.
 pub(crate) enum Output {
-    /// The array as this rank has it open; rank 0 has the draft.
-    Global(Array, Option<Draft>),
+    /// One array for all.
+    Global(SharedDraft),
     /// This rank's part.
     Local(LocalDraft),
 }
@@ -164,18 +164,7 @@ impl Run<'_> {
         if matches!(self.input, Input::Local(_)) {
             return LocalArray::draft_all(comm, name, &descriptor, replace).map(Output::Local);
         }
-        let begun = match comm.rank() {
-            0 => Array::draft(name, &descriptor, replace).map(Some),
-            _ => Ok(None),
-        };
-        let draft = comm.agree(begun)?;
-        let name = draft
-            .as_ref()
-            .map(|draft| draft.temporary_name().to_string());
-        let mut name = name.unwrap_or_default();
-        comm.broadcast_string(0, &mut name)?;
-        let array = comm.agree(Array::open_writable(&name))?;
-        Ok(Output::Global(array, draft))
+        Array::draft_all(comm, name, &descriptor, replace).map(Output::Global)
     }
 
     fn output_descriptor(&self) -> ArrayDescriptor {
@@ -198,7 +187,7 @@ impl Output {
     /// The array, if it is one for all ranks.
     pub(crate) fn global(&self) -> Option<&Array> {
         match self {
-            Self::Global(array, _) => Some(array),
+            Self::Global(draft) => Some(draft),
             Self::Local(_) => None,
         }
     }
@@ -214,10 +203,7 @@ impl Output {
     /// Collective: gives the output its name.
     pub(crate) fn commit(self, comm: &Comm) -> Result<()> {
         match self {
-            Self::Global(array, draft) => {
-                drop(array);
-                comm.agree(draft.map(Draft::commit).transpose())?;
-            }
+            Self::Global(draft) => drop(draft.commit(comm)?),
             Self::Local(draft) => drop(draft.commit(comm)?),
         }
         Ok(())

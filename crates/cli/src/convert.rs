@@ -11,12 +11,12 @@ use std::sync::OnceLock;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Distribution, Draft, Error, LocalArray,
-    LocalPlacement, MemoryBudget, Order, Result, Tuning, parse_shape, shape_text,
+    Arrangement, Array, ArrayDescriptor, Comm, Distribution, Error, LocalArray, LocalPlacement,
+    MemoryBudget, Order, Result, SharedDraft, Tuning, parse_shape, shape_text,
 };
 
 use crate::bytes;
-use crate::copy::{Side, Team, copy};
+use crate::copy::{Side, Team, copy, fitting};
 use crate::memory::{Memory, Room};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
@@ -254,17 +254,17 @@ impl Convert {
             draft.commit(comm)?;
             return Ok(());
         }
-        let (draft, name) = self.draft(work)?;
+        let draft = self.draft(work)?;
         let fill = || {
             for part in (comm.rank()..parts).step_by(comm.size()) {
-                let part = LocalArray::open_part_writable(&name, part)?;
+                let part = LocalArray::open_part_writable(draft.name(), part)?;
                 part.load_part(source, budget, &add)?;
                 part.part().sync()?;
             }
             Ok::<(), Error>(())
         };
         comm.agree(fill())?;
-        comm.agree(draft.map(Draft::commit).transpose())?;
+        draft.commit(comm)?;
         Ok(())
     }
 
@@ -276,9 +276,11 @@ impl Convert {
             budget,
             ..
         } = work;
-        let (draft, name) = self.draft(work)?;
-        let target = comm.agree(open_target(&name, source))?;
-        let target = work.room.tuned(&target, Tuning::default());
+        let draft = self.draft(work)?;
+        check_shape(&draft, source)?;
+        let target = work
+            .room
+            .tuned(&fitting(&draft, source)?, Tuning::default());
         let placement = source.descriptor().local.as_ref();
         let parts = placement.map_or(0, |placement| placement.distribution.ranks() as usize);
         let fill = || {
@@ -306,24 +308,12 @@ impl Convert {
             target.sync()
         };
         comm.agree(fill())?;
-        comm.agree(draft.map(Draft::commit).transpose())?;
+        draft.commit(comm)?;
         Ok(())
     }
 
-    /// Collective: rank 0 begins the output; all learn its temporary name.
-    fn draft(&self, work: &Work<'_>) -> Result<(Option<Draft>, String)> {
-        let comm = work.comm;
-        let begun = match comm.rank() {
-            0 => Array::draft(&self.output, work.descriptor, self.force).map(Some),
-            _ => Ok(None),
-        };
-        let draft = comm.agree(begun)?;
-        let name = draft
-            .as_ref()
-            .map(|draft| draft.temporary_name().to_string());
-        let mut name = name.unwrap_or_default();
-        comm.broadcast_string(0, &mut name)?;
-        Ok((draft, name))
+    fn draft(&self, work: &Work<'_>) -> Result<SharedDraft> {
+        Array::draft_all(work.comm, &self.output, work.descriptor, self.force)
     }
 
     fn tell(&self) -> Result<()> {
@@ -359,23 +349,15 @@ struct Work<'a> {
     progress: &'a Progress,
 }
 
-/// Opens the output, whose own description may name another type or shape.
-fn open_target(name: &str, source: &Array) -> Result<Array> {
-    let target = Array::open_writable(name)?;
-    if target.element_type() != source.element_type() {
-        return Err(Error::WrongType {
-            array: "the output".into(),
-            stored: target.element_type(),
-            asked: source.element_type(),
-        });
+/// The description of a raw output may name another shape.
+fn check_shape(target: &Array, source: &Array) -> Result<()> {
+    if target.shape() == source.shape() {
+        return Ok(());
     }
-    if target.shape() != source.shape() {
-        return Err(Error::Invalid(format!(
-            "the output has shape {}, but {} has {}",
-            shape_text(target.shape()),
-            source.name(),
-            shape_text(source.shape())
-        )));
-    }
-    Ok(target)
+    Err(Error::Invalid(format!(
+        "the output has shape {}, but {} has {}",
+        shape_text(target.shape()),
+        source.name(),
+        shape_text(source.shape())
+    )))
 }

@@ -34,6 +34,19 @@ pub(crate) struct Side<'a> {
     pub(crate) section: &'a Section,
 }
 
+/// `target`, a new array for elements of `source`, if it holds their type; the
+/// description of a raw file may name another.
+pub(crate) fn fitting(target: &Array, source: &Array) -> Result<Array> {
+    if target.element_type() == source.element_type() {
+        return Ok(target.clone());
+    }
+    Err(Error::WrongType {
+        array: "the output".into(),
+        stored: target.element_type(),
+        asked: source.element_type(),
+    })
+}
+
 /// Collective: copies `from` to `to`, whose sections have the same shape and
 /// whose arrays have the same type. The ranks divide the work.
 pub(crate) fn copy(team: &Team<'_>, from: &Side<'_>, to: &Side<'_>) -> Result<()> {

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, ByteOrder, ElementType, Error, Fill, Result, Section,
-    Stripes, Tuning, parse_shape, shape_text,
+    Arrangement, Array, ArrayDescriptor, ByteOrder, ElementType, Fill, Result, Section, Stripes,
+    Tuning, parse_shape, shape_text,
 };
 
 use crate::bytes;
@@ -129,23 +129,10 @@ impl Create {
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
             let room = self.memory.room(comm, "filling an array")?;
-            let begin = || {
-                let draft = Array::draft(&self.path, &descriptor, self.force)?;
-                fill.check(draft.element_type())?;
-                Ok::<_, Error>(draft)
-            };
-            let draft = comm.agree(if comm.rank() == 0 {
-                begin().map(Some)
-            } else {
-                Ok(None)
-            })?;
+            let draft = Array::draft_all(comm, &self.path, &descriptor, self.force)?;
+            fill.check(draft.element_type())?;
             if fill != Fill::Zero {
-                let mut name = draft
-                    .as_ref()
-                    .map_or("".into(), |d| d.temporary_name().to_string());
-                comm.broadcast_string(0, &mut name)?;
-                let array = comm.agree(Array::open_writable(&name))?;
-                let array = room.tuned(&array, Tuning::default());
+                let array = room.tuned(&draft, Tuning::default());
                 let share = array.layout().byte_len() / comm.size() as u64;
                 let progress = Progress::shared(&progress, "filling", comm, share)?;
                 let team = Team {
@@ -155,8 +142,8 @@ impl Create {
                 };
                 comm.agree(fill_section(&team, &array, &array.whole(), &fill))?;
             }
-            let made = comm.agree(draft.map(|draft| draft.commit()).transpose())?;
-            if let Some(array) = made {
+            let array = draft.commit(comm)?;
+            if comm.rank() == 0 {
                 print(&format!(
                     "{}: {} {} in {} layout, {}\n",
                     array.name(),

@@ -9,7 +9,7 @@ use outcore::{
     Arrangement, Array, ArrayDescriptor, Error, Order, Result, Section, Tuning, shape_text,
 };
 
-use crate::copy::{Side, Team, copy};
+use crate::copy::{Side, Team, copy, fitting};
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause};
@@ -125,28 +125,22 @@ impl Read {
             };
             return Ok(comm.agree(if comm.rank() == 0 { print() } else { Ok(()) })?);
         }
-        let begin = || {
-            self.check_free(output)?;
-            let descriptor = self.output_descriptor(array, section, output);
-            Array::draft(&output_name(&descriptor, output), &descriptor, self.force)
+        let free = match comm.rank() {
+            0 => self.check_free(output),
+            _ => Ok(()),
         };
-        let draft = comm.agree(if comm.rank() == 0 {
-            begin().map(Some)
-        } else {
-            Ok(None)
-        })?;
-        let mut name = draft
-            .as_ref()
-            .map_or("".into(), |d| d.temporary_name().to_string());
-        comm.broadcast_string(0, &mut name)?;
-        let target = comm.agree(open_target(&name, array, section))?;
+        comm.agree(free)?;
+        let descriptor = self.output_descriptor(array, section, output);
+        let name = output_name(&descriptor, output);
+        let draft = Array::draft_all(comm, &name, &descriptor, self.force)?;
+        let target = fitting(&draft, array)?.with_unit_axes(&section.shape())?;
         let target = team.room.tuned(&target, Tuning::default());
         let to = Side {
             array: &target,
             section: &target.whole(),
         };
         comm.agree(copy(team, from, &to))?;
-        comm.agree(draft.map(|draft| draft.commit()).transpose())?;
+        draft.commit(comm)?;
         Ok(())
     }
 
@@ -185,19 +179,6 @@ impl Read {
         }
         descriptor
     }
-}
-
-/// Opens the output, whose type and shape its own description may name.
-fn open_target(name: &str, array: &Array, section: &Section) -> Result<Array> {
-    let target = Array::open_writable(name)?;
-    if target.element_type() != array.element_type() {
-        return Err(Error::WrongType {
-            array: "the output".into(),
-            stored: target.element_type(),
-            asked: array.element_type(),
-        });
-    }
-    target.with_unit_axes(&section.shape())
 }
 
 /// A file that is neither .npy nor .oc becomes a plain one.

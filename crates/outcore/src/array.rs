@@ -17,7 +17,7 @@ use outcore_storage::{Access, Store};
 use outcore_transport::Comm;
 
 use crate::descriptor::ArrayDescriptor;
-use crate::draft::Draft;
+use crate::draft::{Draft, SharedDraft};
 use crate::element::{ByteOrder, Element, ElementType};
 use crate::error::{Error, Result};
 use crate::execute::{Transfer, execute};
@@ -91,12 +91,19 @@ impl Array {
     /// Collective: rank 0 makes the array, then every rank opens it. All
     /// ranks succeed, or all return the same error.
     pub fn create_all(comm: &Comm, name: &str, descriptor: &ArrayDescriptor) -> Result<Self> {
-        let made = match comm.rank() {
-            0 => Self::create(name, descriptor).map(Some),
-            _ => Ok(None),
-        };
-        let made = comm.agree(made)?;
-        Ok(comm.agree(made.map_or_else(|| Self::open_writable(name), Ok))?)
+        Self::draft_all(comm, name, descriptor, false)?.commit(comm)
+    }
+
+    /// Collective: begins an array that all ranks fill, and that gets its name
+    /// only when it is complete; with `replace`, in place of what has the name
+    /// now.
+    pub fn draft_all(
+        comm: &Comm,
+        name: &str,
+        descriptor: &ArrayDescriptor,
+        replace: bool,
+    ) -> Result<SharedDraft> {
+        SharedDraft::begin(comm, name, descriptor, replace)
     }
 
     /// Collective: every rank opens the array. All ranks succeed, or all

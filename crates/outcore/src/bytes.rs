@@ -16,8 +16,11 @@ fn text(bytes: u64, rounded: fn(f64) -> f64) -> String {
     if bytes < 1024 {
         return format!("{bytes} bytes");
     }
-    let power = (bytes.ilog2() / 10) as usize;
-    let amount = bytes as f64 / (1u64 << (10 * power)) as f64;
+    let mut power = (bytes.ilog2() / 10) as usize;
+    let mut amount = bytes as f64 / (1u64 << (10 * power)) as f64;
+    if rounded(amount * 10.0) >= 10240.0 && power < UNITS.len() {
+        (power, amount) = (power + 1, 1.0);
+    }
     let digits = if amount < 10.0 && amount.fract() != 0.0 {
         2
     } else {
@@ -39,6 +42,9 @@ mod tests {
         assert_eq!(bytes_text(7), "7 bytes");
         assert_eq!(bytes_text(u64::MAX), "16 EiB");
         assert_eq!(bytes_text((1 << 20) + 1), "1.00 MiB");
+        assert_eq!(bytes_text((1 << 30) - 1), "1 GiB");
+        assert_eq!(least_text((1 << 30) - 1), "1 GiB");
+        assert_eq!(bytes_text(1023 << 20), "1023 MiB");
         assert_eq!(least_text((1 << 20) + 1), "1.01 MiB");
         assert_eq!(least_text(20 << 20), "20 MiB");
         assert_eq!(least_text(7), "7 bytes");

@@ -2,12 +2,14 @@
 //!
 //! It is made under a temporary name beside its place, filled there, and gets
 //! its name only when it is complete and on stable storage. Dropped before
-//! that, or if the program dies, nothing appears under the name.
+//! that, or if the program dies, nothing appears under the name. All ranks
+//! together fill a [`SharedDraft`], whose files are rank 0's.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use outcore_storage::{Access, FileStore, Store};
+use outcore_transport::Comm;
 
 use crate::array::Array;
 use crate::descriptor::ArrayDescriptor;
@@ -19,6 +21,15 @@ use crate::format::{Location, native, npy};
 pub struct Draft {
     array: Array,
     unnamed: Unnamed,
+}
+
+/// An array under construction by all ranks; each can use it like an
+/// [`Array`].
+#[derive(Debug)]
+pub struct SharedDraft {
+    array: Array,
+    /// Rank 0 alone has it.
+    draft: Option<Draft>,
 }
 
 /// The files of an array that does not have its name yet. Dropped, they are
@@ -82,6 +93,52 @@ impl Draft {
         self.array.sync()?;
         let place = self.unnamed.name()?;
         Array::open_at(&place, Access::ReadWrite)
+    }
+}
+
+impl SharedDraft {
+    /// Collective: rank 0 begins the array, and every rank opens it.
+    pub(crate) fn begin(
+        comm: &Comm,
+        name: &str,
+        descriptor: &ArrayDescriptor,
+        replace: bool,
+    ) -> Result<Self> {
+        let begun = match comm.rank() {
+            0 => Draft::begin(name, descriptor, replace).map(Some),
+            _ => Ok(None),
+        };
+        let draft = comm.agree(begun)?;
+        let array = open_of_rank_0(comm, draft.as_deref())?;
+        Ok(Self { array, draft })
+    }
+
+    /// Collective: syncs the array, gives it its name, and opens it there for
+    /// reading and writing.
+    pub fn commit(self, comm: &Comm) -> Result<Array> {
+        comm.agree(self.array.sync())?;
+        let made = comm.agree(self.draft.map(Draft::commit).transpose())?;
+        open_of_rank_0(comm, made.as_ref())
+    }
+}
+
+/// Collective: every rank opens, for reading and writing, the array that rank
+/// 0 has.
+fn open_of_rank_0(comm: &Comm, array: Option<&Array>) -> Result<Array> {
+    let mut name = array.map_or(String::new(), |array| array.name().to_string());
+    comm.broadcast_string(0, &mut name)?;
+    let opened = match array {
+        Some(array) => Ok(array.clone()),
+        None => Array::open_writable(&name),
+    };
+    Ok(comm.agree(opened)?)
+}
+
+impl Deref for SharedDraft {
+    type Target = Array;
+
+    fn deref(&self) -> &Array {
+        &self.array
     }
 }
 

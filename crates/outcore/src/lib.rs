@@ -55,7 +55,7 @@ pub use array::Array;
 pub use budget::{MemoryBudget, Reservation};
 pub use bytes::bytes_text;
 pub use descriptor::{ArrayDescriptor, Stripes};
-pub use draft::Draft;
+pub use draft::{Draft, SharedDraft};
 pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
