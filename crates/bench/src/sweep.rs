@@ -4,8 +4,10 @@
 //! On a slow device (in real time, and exactly in virtual time) reading a slab,
 //! computing on it and writing it take equal time, `u`: 16 slabs then take
 //! `32 u` without and `17 u` with prefetch, and with writing `48 u` without
-//! and `18 u` with write-behind as well. On a file in the page cache there is
-//! nothing to hide, and a sweep should cost no more than plain reads.
+//! and `18 u` with write-behind as well. What sweeps cost on a file is in
+//! `file`.
+
+mod file;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +19,6 @@ use outcore::{
 };
 
 use crate::contest::{Contestant, contest};
-use crate::io::Scratch;
 use crate::line::Line;
 
 const SLABS: u64 = 16;
@@ -131,7 +132,7 @@ pub fn sweep(options: &SweepOptions) -> Result<Vec<Line>> {
         let measured = outcore::run(1, |comm| contest(comm, contestants(), options.repeats))?;
         lines.extend(measured.into_iter().flatten());
     }
-    lines.extend(in_cache(options)?);
+    lines.extend(file::summed(options)?);
     Ok(lines)
 }
 
@@ -230,74 +231,4 @@ fn line(swept: bool, case: String, strategy: &str, useful_bytes: u64) -> Line {
         median_s: 0.0,
         ok: true,
     }
-}
-
-/// A file in the page cache, summed slab by slab.
-fn in_cache(options: &SweepOptions) -> Result<Vec<Line>> {
-    let scratch = Scratch::new(&options.directory, "sweep.oc");
-    let shape = [8192, 8192];
-    let bytes = shape[0] * shape[1] * 4;
-    let array = Array::create(
-        &scratch.name(),
-        &ArrayDescriptor::new(&shape, ElementType::F32),
-    )?;
-    for row in (0..shape[0]).step_by(256) {
-        let rows = array.section(&format!("{row}:{}, :", row + 256))?;
-        array.write(&rows, &vec![1f32; 256 * shape[1] as usize])?;
-    }
-    let lines = outcore::run(1, |comm| {
-        let sum = std::rc::Rc::new(std::cell::Cell::new(0.0));
-        let contestant = |ahead: Option<usize>, strategy: &str| {
-            let (array, total, found) = (array.clone(), sum.clone(), sum.clone());
-            let mut buffer = vec![0f32; 128 * shape[1] as usize];
-            Contestant {
-                line: line(
-                    ahead.is_some(),
-                    "256 MiB in the page cache summed".into(),
-                    strategy,
-                    bytes,
-                ),
-                prepare: Box::new(|| Ok(())),
-                work: Box::new(move || {
-                    let mut sum = 0.0;
-                    if let Some(ahead) = ahead {
-                        let plan = Sweep::<f32>::of(&array).ahead(ahead);
-                        for tile in plan.budget(&MemoryBudget::of(16 << 20)).start::<f32>()? {
-                            sum += add(tile?.values());
-                        }
-                    } else {
-                        for row in (0..shape[0]).step_by(128) {
-                            let rows = array.whole().slice(0, row, row + 128);
-                            array.read_into(&rows, &mut buffer)?;
-                            sum += add(&buffer);
-                        }
-                    }
-                    total.set(sum);
-                    Ok(())
-                }),
-                check: Box::new(move || found.replace(0.0) == (bytes / 4) as f64),
-                batch: 1,
-            }
-        };
-        let contestants = vec![
-            contestant(None, "read_into"),
-            contestant(Some(0), "sweep"),
-            contestant(Some(1), "prefetch"),
-        ];
-        contest(comm, contestants, options.repeats)
-    })?;
-    Ok(lines.into_iter().flatten().collect())
-}
-
-/// The sum of small whole numbers, with what a processor does at once.
-fn add(values: &[f32]) -> f64 {
-    let mut sums = [0f32; 32];
-    let (chunks, rest) = values.as_chunks::<32>();
-    for chunk in chunks {
-        sums.iter_mut()
-            .zip(chunk)
-            .for_each(|(sum, value)| *sum += value);
-    }
-    let all = sums.iter().chain(rest);
-    all.map(|value| f64::from(*value)).sum()
 }
