@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use outcore_storage::{FileStore, Mapping, ReadRequest, Store, WriteRequest};
+use outcore_storage::{Access, FileStore, Mapping, ReadRequest, Store, WriteRequest};
 
 use super::profile::{Cost, StorageProfile};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ const SIZE: u64 = 64 << 20;
 const SMALL: usize = 64;
 const PAGE: usize = 4096;
 const BLOCK: usize = 1 << 20;
-const STRETCH: usize = 256 << 10;
+const STRETCH: usize = 16 << 20;
 
 impl StorageProfile {
     /// Measures the file system of `directory`.
@@ -119,22 +119,22 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
             places(64).try_for_each(|offset| Ok(store.read_at(offset, &mut block[..PAGE])?))
         })? / 64.0;
         let together = cold(path, || batches(&store, PAGE, 1).map(drop))? / 256.0;
-        // What sieving reads: long stretches, but not one after the other.
+        // A long stretch as it is fetched ahead, and then read.
         let long = cold(path, || {
-            let mut memory = vec![0u8; 16 * STRETCH];
-            let pieces = memory.chunks_mut(STRETCH).enumerate();
-            let mut requests: Vec<ReadRequest<'_>> = pieces
-                .map(|(at, buffer)| ReadRequest {
-                    offset: (at * 5 % 16) as u64 * (SIZE / 16),
-                    buffer,
-                })
-                .collect();
-            Ok(store.read_batch(&mut requests)?)
+            for offset in (0..STRETCH as u64).step_by(2 * BLOCK) {
+                store.fetch(offset, 2 * BLOCK as u64);
+            }
+            let blocks = (0..STRETCH as u64).step_by(BLOCK);
+            blocks
+                .map(|at| Ok(store.read_at(at, &mut block)?))
+                .collect()
         })?;
-        let byte = (long - alone).max(1e-6) / (16 * STRETCH) as f64;
+        let copied = profile.cached_read.of(16, STRETCH as u64);
+        let byte = (long - alone - copied).max(1e-6) / STRETCH as f64;
         let each = (alone - PAGE as f64 * byte).max(profile.cached_read.each);
         profile.cold_read = Cost { each, byte };
         profile.parallel = (alone / together).clamp(1.0, 256.0);
+        profile.ahead = read_on(path)?.unwrap_or(profile.ahead);
     }
     measure_copies(&store, &mut profile)?;
     Ok(profile)
@@ -190,6 +190,27 @@ fn cold(path: &Path, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
 /// Drops the file from the page cache; whether the system did.
 fn forget(path: &Path) -> bool {
     outcore_storage::forget(path).is_ok_and(|left| left < 0.1)
+}
+
+/// The seconds a byte of touching a cold mapping from one end to the other;
+/// `None` where there are no mappings.
+fn read_on(path: &Path) -> Result<Option<f64>> {
+    // Opened for this alone: what a mapping has touched stays in the cache.
+    let store = FileStore::open(path, Access::ReadOnly)?;
+    let Some(mapping) = store.map()? else {
+        return Ok(None);
+    };
+    forget(path);
+    let len = SIZE as usize;
+    let start = mapping.readable(0, len)?;
+    let seconds = fastest(1, || {
+        for page in (0..len).step_by(PAGE) {
+            // SAFETY: the mapping is held and has `len` bytes.
+            black_box(unsafe { start.add(page).read_volatile() });
+        }
+        Ok(())
+    })?;
+    Ok(Some(seconds / len as f64))
 }
 
 /// Strided copies of 4-byte elements out of a buffer and out of a mapping.
