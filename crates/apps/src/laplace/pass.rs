@@ -1,12 +1,12 @@
 //! [`Pass`]: some fused sweeps over a region, from one file into another, by
 //! one rank.
 //!
-//! The path of the data: a [`Sweep`] reads slabs of planes ahead, each plane
-//! once; the [front](super::wavefront) takes them in order and computes finished
+//! The path of the data: a [`Sweep`] reads slabs of planes, each plane once, and
+//! ahead unless they are in the page cache; the [front](super::wavefront) takes them in order and computes finished
 //! planes into a buffer; full buffers are written behind. The front keeps what
 //! slabs have in common, so slabs need no halo.
 
-use outcore::{Array, MemoryBudget, Result, Sweep, SweepPlan};
+use outcore::{Array, MemoryBudget, Result, Section, Sweep, SweepPlan};
 
 use super::average::Float;
 use super::region::Region;
@@ -18,6 +18,9 @@ use crate::slab_writer::SlabWriter;
 /// About so many bytes in a slab: enough for efficient requests, and little
 /// enough to stay in the cache between reading, computing and writing.
 const GOOD: u64 = 1 << 20;
+
+/// The share of a section in the page cache from which on it counts as cached.
+const CACHED: f64 = 0.99;
 
 /// What memory is needed for.
 pub(super) const PURPOSE: &str = "the Laplace solver";
@@ -55,7 +58,8 @@ impl Pass<'_> {
         // 2. Read ahead, sweep, write behind.
         for (number, planes) in self.region.needed() {
             let section = self.region.section(self.source, planes.clone())?;
-            let plan = Sweep::<T>::of(self.source).over(section);
+            let ahead = self.ahead(&section)?;
+            let plan = Sweep::<T>::of(self.source).over(section).ahead(ahead);
             let sweep = plan.thickness(Some(thickness)).budget(budget);
             let mut number = number;
             for tile in sweep.start::<T>()? {
@@ -76,6 +80,14 @@ impl Pass<'_> {
             .need(thickness)
             .saturating_add(SlabWriter::<T>::need(self.source, self.target, elements))
             .saturating_add(self.front_bytes::<T>())
+    }
+
+    /// How many slabs are read ahead: none of what is in the page cache, since
+    /// there a copy is all that reading takes, and it is best made by the core
+    /// that needs it.
+    fn ahead(&self, section: &Section) -> Result<usize> {
+        let cached = self.source.cached(section)?.unwrap_or(0.0);
+        Ok(usize::from(cached < CACHED))
     }
 
     fn plan(&self) -> SweepPlan {
