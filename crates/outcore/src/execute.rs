@@ -33,7 +33,7 @@ use crate::strategy::batch::BATCH;
 
 /// Bytes of the staging buffer of a write that reverses bytes: a multiple of
 /// every number's width.
-const STAGING: usize = 1 << 20;
+const STAGING: usize = 256 << 10;
 
 /// Which way the bytes go, and the dense buffer at this end.
 pub(crate) enum Transfer<'a> {

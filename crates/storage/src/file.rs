@@ -39,7 +39,8 @@ use crate::mapping::{Mapping, file_len};
 use crate::range_lock::{FileLocks, Kind, RangeLock};
 use crate::residency::{Lately, cached_share};
 use crate::store::{
-    ReadRequest, Store, WriteRequest, check_long_range, check_range, read_exactly, write_exactly,
+    Own, ReadRequest, Store, WriteRequest, check_long_range, check_range, read_exactly,
+    write_exactly,
 };
 use crate::{threads, uring};
 
@@ -268,6 +269,10 @@ impl Store for FileStore {
             Some(direct) => direct.write_some(&self.file, offset, data),
             None => self.file.write_at(data, offset),
         }
+    }
+
+    fn fills_or_fails(&self, _: Own) -> bool {
+        true
     }
 
     fn len(&self) -> Result<u64> {

@@ -71,7 +71,7 @@ pub use forget::forget;
 pub use mapping::Mapping;
 pub use memory::MemoryStore;
 pub use range_lock::{LockTable, RangeLock};
-pub use store::{ReadRequest, Store, WriteRequest};
+pub use store::{ReadRequest, Store, WriteRequest, fills_or_fails};
 pub use striped::StripedStore;
 pub use striping::{Piece, Striping};
 pub use throttled::{ThrottledStore, Time};

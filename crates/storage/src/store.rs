@@ -33,6 +33,21 @@ use crate::error::{Error, Result};
 use crate::mapping::Mapping;
 use crate::range_lock::RangeLock;
 
+mod own {
+    /// What only this crate can name: a method that takes it can be neither
+    /// called nor overridden by others.
+    #[derive(Debug)]
+    pub struct Own(pub(super) ());
+}
+pub(crate) use own::Own;
+
+/// Whether a read of `store` never looks at what the buffer holds, and fills
+/// all of it whenever it succeeds, however wrong the programs around it are:
+/// what unsafe code that hands out memory without values relies on.
+pub fn fills_or_fails(store: &dyn Store) -> bool {
+    store.fills_or_fails(Own(()))
+}
+
 /// One piece of a batch of reads.
 #[derive(Debug)]
 pub struct ReadRequest<'a> {
@@ -63,6 +78,12 @@ pub trait Store: Debug + Send + Sync {
     /// Writes some bytes at `offset`. May be short or interrupted: callers
     /// use [`Store::write_at`].
     fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize>;
+
+    /// See [`fills_or_fails`]: for stores of this crate to say.
+    #[doc(hidden)]
+    fn fills_or_fails(&self, _: Own) -> bool {
+        false
+    }
 
     /// The number of bytes in the store.
     fn len(&self) -> Result<u64>;

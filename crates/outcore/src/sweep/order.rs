@@ -55,9 +55,11 @@ fn with_halo(core: &Section, halo: &[(u64, u64)], shape: &[u64]) -> Section {
         if (*below, *above) == (0, 0) {
             return axis.clone();
         }
-        let (lower, upper) = axis.bounds();
-        let upper = upper.saturating_add(*above).min(*extent);
-        AxisSection::span(lower.saturating_sub(*below), upper)
+        let (Some(first), Some(last)) = (axis.first(), axis.last()) else {
+            return axis.clone();
+        };
+        let upper = last.saturating_add(1).saturating_add(*above).min(*extent);
+        AxisSection::span(first.saturating_sub(*below), upper)
     });
     Section::new(axes.collect()).expect("a section inside an array has at most its elements")
 }
@@ -83,5 +85,12 @@ mod tests {
             ("8:10, 1:4", "5:12, 1:4"),
         ];
         assert_eq!(found, wanted.map(|(a, b)| (a.into(), b.into())));
+    }
+
+    #[test]
+    fn a_halo_is_around_what_is_there_not_around_the_bounds() {
+        let region = Section::parse("3:10:100", &[12]).unwrap();
+        let around = with_halo(&region, &[(1, 1)], &[12]);
+        assert_eq!(around.to_string(), "2:5");
     }
 }

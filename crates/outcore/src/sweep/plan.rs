@@ -314,11 +314,15 @@ impl SweepPlan {
 
     /// The buffer that sieving may use: none where a tile is in one piece.
     fn sieve(&self, lengths: &[u64], tile: u64) -> u64 {
-        let first = self.steps(lengths).next();
-        let pieces = |step: Step| self.array.layout().runs(&step.section).ok();
-        match first.and_then(pieces) {
-            Some(runs) if runs.totals().0 > 1 => self.array.tuning().buffer.min(tile),
-            _ => 0,
+        // The first tile may lack a halo that the others have.
+        let mut first = self.steps(lengths).take(2);
+        let in_pieces = |step: Step| {
+            let runs = self.array.layout().runs(&step.section);
+            runs.is_ok_and(|runs| runs.totals().0 > 1)
+        };
+        match first.any(in_pieces) {
+            true => self.array.tuning().buffer.min(tile),
+            false => 0,
         }
     }
 

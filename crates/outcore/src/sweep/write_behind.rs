@@ -22,7 +22,11 @@ use crate::array::Array;
 use crate::budget::{MemoryBudget, Reservation};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::strategy::Direction;
+use crate::strategy::{Direction, Tuning};
+
+/// The most that a sieved write stages besides the buffers; at most a sixteenth
+/// of the budget, too.
+const STAGING: u64 = 512 << 10;
 
 /// Writes sections of an array in the background.
 ///
@@ -105,8 +109,13 @@ impl<T: Element> WriteBehind<T> {
             0 => array.clone(),
             _ => array.in_background(),
         };
+        let staging = STAGING.min(budget.limit() / 16).max(4096);
+        let tuning = Tuning {
+            buffer: array.tuning().buffer.min(staging),
+            ..array.tuning()
+        };
         let mut jobs = Jobs {
-            array: beside,
+            array: beside.tuned(tuning),
             failed: false,
         };
         let writer = if depth == 0 || array.store().time().is_some() {
