@@ -260,8 +260,8 @@ impl Situation<'_> {
                 let first = self.profile.cold_read.each;
                 let device = first + count as f64 * request + pages as f64 * byte;
                 let cached = self.profile.cached_read.of(count, useful);
-                // A single long run would be read ahead of, too.
-                let one_by_one = (LONG..STREAM).contains(&(useful / count.max(1)));
+                // Otherwise the system would read ahead of the runs, too.
+                let one_by_one = (2 * PAGE..STREAM).contains(&(useful / count.max(1)));
                 let fetch = self.fetch().filter(|_| one_by_one);
                 (self.cached * cached + (1.0 - self.cached) * device, fetch)
             }
