@@ -18,10 +18,18 @@
 //!
 //! Locks are advisory: they keep out those who lock, nobody else. A thread
 //! holds at most one lock of a store at a time; whoever holds one while waiting
-//! for another may wait for ever, since requests are served in the order of
-//! their arrival: one that overlaps an earlier one waits, even if the earlier
-//! one waits itself. So no one is overtaken again and again, and a thread that
-//! holds one lock only ever waits for earlier ones: there is no deadlock.
+//! for another may wait for ever, since within the process requests are served
+//! in the order of their arrival: one that overlaps an earlier one waits, even
+//! if the earlier one waits itself. So a thread that holds one lock only ever
+//! waits for earlier ones, and there is no deadlock. Locks of several stores
+//! ([`RangeLock::together`]) are taken in one order that all keep to.
+//!
+//! Within the process no one is overtaken again and again. Between programs
+//! there is no such order: the system serves whom it likes. As long as the
+//! threads of one program hold shared locks that overlap, one of them always,
+//! another program that waits for an exclusive lock of these bytes keeps
+//! waiting. So many threads that write without pause can hold up the sieved
+//! writes of another program until they pause.
 //!
 //! Locking and unlocking a free range costs 0.03 us in memory and 1.7 to 2.5 us
 //! for a file, which is that of the two system calls.
@@ -95,9 +103,8 @@ impl LockTable {
     }
 
     fn lock_as(&self, kind: Kind, offset: u64, len: u64) -> RangeLock<'_> {
-        let file = None;
         if len == 0 {
-            return RangeLock { held: None, file };
+            return RangeLock::of(None);
         }
         let end = offset.saturating_add(len);
         let mut claims = self.claims();
@@ -117,8 +124,7 @@ impl LockTable {
                 .unwrap_or_else(PoisonError::into_inner);
             claims.waiting -= 1;
         }
-        let held = Some((self, ticket));
-        RangeLock { held, file }
+        RangeLock::of(Some((self, ticket)))
     }
 
     fn release(&self, ticket: u64) {
@@ -144,10 +150,34 @@ pub struct RangeLock<'a> {
     held: Option<(&'a LockTable, u64)>,
     /// The file whose same bytes are locked against other programs.
     file: Option<FileRange<'a>>,
+    /// Locks of other stores that are held and let go with it.
+    others: Vec<RangeLock<'a>>,
+}
+
+impl<'a> RangeLock<'a> {
+    /// Several locks, each of another store, as one: what a store that is made
+    /// of others needs. Whoever takes several takes them in the same order as
+    /// everybody else, or two may wait for each other for ever.
+    pub fn together(locks: Vec<RangeLock<'a>>) -> Self {
+        Self {
+            held: None,
+            file: None,
+            others: locks,
+        }
+    }
+
+    fn of(held: Option<(&'a LockTable, u64)>) -> Self {
+        Self {
+            held,
+            file: None,
+            others: Vec::new(),
+        }
+    }
 }
 
 impl Drop for RangeLock<'_> {
     fn drop(&mut self) {
+        self.others.clear();
         if let Some(range) = self.file.take() {
             range.unlock();
         }
@@ -352,6 +382,16 @@ mod tests {
             [(3, 4), (5, 8)]
         );
         assert_eq!(uncovered((2, 9), &[(2, 5), (4, 9)]), []);
+    }
+
+    #[test]
+    fn several_locks_are_let_go_together() {
+        let (one, two) = (LockTable::new(), LockTable::new());
+        let both = RangeLock::together(vec![one.lock(0, 5), two.lock_shared(3, 2)]);
+        let held = |table: &LockTable| table.claims().claims.len();
+        assert_eq!((held(&one), held(&two)), (1, 1));
+        drop(both);
+        assert_eq!((held(&one), held(&two)), (0, 0));
     }
 
     #[test]

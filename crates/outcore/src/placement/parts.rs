@@ -272,6 +272,20 @@ impl PartAxis {
         (self.axis.owner(global), position, follow)
     }
 
+    /// The positions of the first and the last of the global indices from
+    /// `lower` to `upper`, which is the last, that coordinate `at` owns.
+    pub(crate) fn between(&self, at: u64, lower: u64, upper: u64) -> Option<(u64, u64)> {
+        let (block, ranks) = (self.block(), self.ranks());
+        let (first, last) = (lower / block, upper / block);
+        let first = first + (at + ranks - first % ranks) % ranks;
+        if first > last {
+            return None;
+        }
+        let last = last - (last % ranks + ranks - at) % ranks;
+        let (first, last) = (lower.max(first * block), upper.min((last + 1) * block - 1));
+        Some((self.locate(first).1, self.locate(last).1))
+    }
+
     /// Where the local indices from `lower` up to `upper` stand.
     fn positions(&self, lower: u64, upper: u64) -> AxisSection {
         let joined = self.below + self.above == 0;

@@ -10,9 +10,11 @@
 //! Overlap areas are not seen.
 //!
 //! The length is fixed. Files are opened when they are first used. A lock of
-//! bytes of the whole is one of the bytes at the same offsets of the file of
-//! rank 0: all who open the whole meet there. It does not keep out a rank that
-//! works on its own file, so one does either at a time.
+//! bytes of the whole is a lock of every file that has some of them, each from
+//! the first to the last of them there: so it keeps out others who use the
+//! whole as well as a rank that works on its own file ([`Extent`]). All take
+//! the locks of files in ascending order of ranks, and a rank takes that of its
+//! own alone, so nobody waits for ever.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -59,6 +61,15 @@ struct Piece {
     part: usize,
     offset: u64,
     len: usize,
+}
+
+/// The bytes of one file from the first to the last of those that a range of
+/// the whole has there.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Extent {
+    part: usize,
+    start: u64,
+    end: u64,
 }
 
 impl PartsStore {
@@ -165,6 +176,94 @@ impl PartsStore {
             }
             Some(piece)
         })
+    }
+
+    /// The files that have bytes of the `len` at `offset`, which are inside, in
+    /// ascending order.
+    ///
+    /// The first and the last element of the range agree in the slowest axes,
+    /// up to the first along which they differ. Along that one, whoever owns an
+    /// index between the two takes part, with the positions from its first such
+    /// index to its last; along the faster axes, everybody with everything.
+    fn extents(&self, offset: u64, len: u64) -> Vec<Extent> {
+        let shape = self.parts.distribution().shape();
+        let (mut first, mut last) = (
+            offset / self.element_size,
+            (offset + len - 1) / self.element_size,
+        );
+        let mut below = self.len / self.element_size;
+        let (mut owners, mut fixed) = (0, Vec::new());
+        let mut slowest_first = self.slowest_first.iter().peekable();
+        while let Some(axis) = slowest_first.next() {
+            below /= shape[*axis];
+            let (lower, upper) = (first / below, last / below);
+            (first, last) = (first % below, last % below);
+            let along = &self.parts.axes()[*axis];
+            if lower == upper && slowest_first.peek().is_some() {
+                let (owner, position, _) = along.locate(lower);
+                owners += owner * self.grid_steps[*axis];
+                fixed.push((*axis, position));
+                continue;
+            }
+            let faster: Vec<usize> = slowest_first.copied().collect();
+            let mut extents = Vec::new();
+            for at in 0..along.ranks() {
+                let Some((from, to)) = along.between(at, lower, upper) else {
+                    continue;
+                };
+                for part in self.all_along(owners + at * self.grid_steps[*axis], &faster) {
+                    let steps = &self.files[part].steps;
+                    let start: u64 = fixed.iter().map(|(axis, at)| steps[*axis] * at).sum();
+                    let (start, end) =
+                        (start + steps[*axis] * from, start + steps[*axis] * (to + 1));
+                    extents.push(Extent { part, start, end });
+                }
+            }
+            extents.retain(|extent| extent.start < extent.end);
+            extents.sort();
+            return extents;
+        }
+        Vec::new()
+    }
+
+    /// The parts at all coordinates along `axes`; those along the others are
+    /// in `part`.
+    fn all_along(&self, part: u64, axes: &[usize]) -> Vec<usize> {
+        let mut parts = vec![part as usize];
+        for axis in axes {
+            let (ranks, step) = (self.parts.axes()[*axis].ranks(), self.grid_steps[*axis]);
+            let at = |part: usize| (0..ranks).map(move |at| part + (at * step) as usize);
+            parts = parts.into_iter().flat_map(at).collect();
+        }
+        parts
+    }
+
+    /// Locks what the files have of a range.
+    fn lock_files<'a>(
+        &'a self,
+        (offset, len): (u64, u64),
+        lock: impl Fn(&'a dyn Store, u64, u64) -> Result<Option<RangeLock<'a>>>,
+    ) -> Result<Option<RangeLock<'a>>> {
+        let len = len.min(self.len.saturating_sub(offset));
+        let mut locks = Vec::new();
+        if len > 0 {
+            for Extent { part, start, end } in self.extents(offset, len) {
+                locks.extend(lock(&**self.file(part)?, start, end - start)?);
+            }
+            return Ok(Some(RangeLock::together(locks)));
+        }
+        // Whether there are locks may differ from directory to directory.
+        let mut asked = Vec::new();
+        for (part, file) in self.files.iter().enumerate() {
+            let directory = file.file.path.parent();
+            if !asked.contains(&directory) {
+                asked.push(directory);
+                if lock(&**self.file(part)?, 0, 0)?.is_none() {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(RangeLock::together(locks)))
     }
 
     fn check_within(&self, offset: u64, len: usize) -> Result<()> {
@@ -340,11 +439,15 @@ impl Store for PartsStore {
     }
 
     fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        self.file(0)?.lock(offset, len)
+        self.lock_files((offset, len), |file, start, len| file.lock(start, len))
     }
 
+    /// `None` for an empty range if some file has no shared locks; of others,
+    /// those that have them are locked all the same.
     fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        self.file(0)?.lock_shared(offset, len)
+        self.lock_files((offset, len), |file, start, len| {
+            file.lock_shared(start, len)
+        })
     }
 }
 
@@ -374,5 +477,108 @@ impl PartsStore {
         }
         gathered.clear();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::array::Array;
+    use crate::placement::local::LocalArray;
+    use crate::{ArrayDescriptor, Distribution, ElementType, LocalPlacement};
+
+    fn make(name: &str, shape: &[u64], distribution: &str, layout: &str, ranks: u64) -> Array {
+        let distribution = Distribution::parse(distribution, shape, ranks, None).unwrap();
+        let overlap = vec![(1, 2); shape.len()];
+        let placement = LocalPlacement::new(distribution).overlap(&overlap);
+        let descriptor = ArrayDescriptor::new(shape, ElementType::I16)
+            .layout(layout.parse().unwrap())
+            .placed(placement);
+        Array::create(name, &descriptor).unwrap()
+    }
+
+    fn store_of(path: &std::path::Path) -> PartsStore {
+        let described = crate::format::native::describe(path).unwrap();
+        let (parts, files) = described.parts().unwrap();
+        PartsStore::open("a", parts, files, Access::ReadWrite).unwrap()
+    }
+
+    /// The extents against all pieces of each range.
+    #[test]
+    fn extents_are_the_bounds_of_what_a_range_touches() {
+        let cases = [
+            (&[7, 5][..], "block,block", "row", 6),
+            (&[7, 5], "cyclic(2),cyclic(2)", "column", 4),
+            (&[11], "cyclic(3)", "row", 2),
+            (&[3, 4, 5], "cyclic,*,cyclic(2)", "axes:1,2,0", 4),
+            (&[3], "block", "row", 5),
+        ];
+        for (shape, distribution, layout, ranks) in cases {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("a.oc");
+            make(path.to_str().unwrap(), shape, distribution, layout, ranks);
+            let store = store_of(&path);
+            for offset in 0..store.len {
+                for len in 1..=store.len - offset {
+                    let mut touched: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+                    for piece in store.pieces(offset, len as usize) {
+                        let end = piece.offset + piece.len as u64;
+                        let bounds = touched.entry(piece.part).or_insert((piece.offset, end));
+                        *bounds = (bounds.0.min(piece.offset), bounds.1.max(end));
+                    }
+                    let extents = store.extents(offset, len);
+                    assert!(extents.is_sorted());
+                    for (part, (start, end)) in touched {
+                        let found = extents.iter().find(|extent| extent.part == part);
+                        let found = found.expect("a file that is touched is locked");
+                        assert!(
+                            found.start <= start && end <= found.end,
+                            "{found:?} for {start}..{end}"
+                        );
+                    }
+                    // One element is in one file alone.
+                    if offset / 2 == (offset + len - 1) / 2 {
+                        let locked: u64 =
+                            extents.iter().map(|extent| extent.end - extent.start).sum();
+                        assert_eq!((extents.len(), locked), (1, 2));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A rank that works on its own file and one that uses the whole keep each
+    /// other out, wherever the file's bytes stand in the whole.
+    #[test]
+    fn the_whole_and_the_parts_keep_each_other_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.oc");
+        let name = path.to_str().unwrap();
+        let whole = make(name, &[40, 6], "block,*", "row", 4);
+        for rank in 0..4 {
+            let local = LocalArray::open_part_writable(name, rank).unwrap();
+            let own = local.part();
+            for (exclusive, alone) in [(whole.store(), own.store()), (own.store(), whole.store())] {
+                let waits = || {
+                    let held = exclusive.lock(0, 1000).unwrap();
+                    let (done, wait) = std::sync::mpsc::channel();
+                    std::thread::scope(|scope| {
+                        scope.spawn(|| {
+                            let lock = alone.lock_shared(0, 1000).unwrap();
+                            done.send(()).unwrap();
+                            drop(lock);
+                        });
+                        let pause = std::time::Duration::from_millis(20);
+                        let waited = wait.recv_timeout(pause).is_err();
+                        drop(held);
+                        waited
+                    })
+                };
+                let guarded = alone.lock_shared(0, 0).unwrap().is_some();
+                assert_eq!(waits(), guarded, "rank {rank}");
+            }
+        }
     }
 }
