@@ -88,18 +88,26 @@ impl LocalArray {
     /// with its overlap area as halo, within the budget of this rank: the next
     /// slab is read while this one is computed on, and what two slabs of a
     /// block share is read once. Tiles may be written back to the part.
+    ///
+    /// All slabs are as thick as those of the first block, which is the
+    /// largest. Where memory is short because tiles of earlier blocks are still
+    /// being written ([`crate::WriteBehind::write_core`]), the next block
+    /// waits for them; tiles that the caller holds itself count as taken.
     pub fn sweep<'a, T: Element>(
         &'a self,
         budget: &'a MemoryBudget,
     ) -> impl Iterator<Item = Result<Tile<T>>> + 'a {
         let axes = self.parts.axes().iter();
         let halo: Vec<(u64, u64)> = axes.map(|axis| (axis.below, axis.above)).collect();
+        let plan = SweepPlan::new(self.part()).halo(&halo).budget(budget);
+        let mut thickness = None;
         self.blocks().flat_map(move |block| {
-            let plan = SweepPlan::new(self.part()).over(block.part).halo(&halo);
-            let (tiles, refused) = match plan.budget(budget).start::<T>() {
+            let plan = plan.clone().over(block.part).thickness(thickness);
+            let (tiles, refused) = match plan.start::<T>() {
                 Ok(sweep) => (Some(sweep), None),
                 Err(error) => (None, Some(Err(error))),
             };
+            thickness = thickness.or(tiles.as_ref().and_then(|sweep| sweep.thickness()));
             tiles.into_iter().flatten().chain(refused)
         })
     }

@@ -36,6 +36,7 @@
 //!   dropping a sweep at any time ends its thread.
 
 mod ahead;
+mod flight;
 mod order;
 mod plan;
 mod prefetch;

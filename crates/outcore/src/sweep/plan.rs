@@ -13,6 +13,7 @@ use std::sync::{Arc, mpsc};
 use outcore_geometry::{Pieces, Section};
 
 use super::ahead::{Extent, Sweep};
+use super::flight::Flights;
 use super::order::{Step, Steps, SweepOrder};
 use super::reader::Reader;
 use super::tile::{Freed, Home};
@@ -58,6 +59,8 @@ pub struct SweepPlan {
     reuse: bool,
     thickness: Option<u64>,
     budget: Option<MemoryBudget>,
+    /// Clones of a plan wait for each other's tiles where memory is short.
+    flights: Flights,
 }
 
 impl Array {
@@ -88,6 +91,7 @@ impl SweepPlan {
             reuse: true,
             thickness: None,
             budget: None,
+            flights: Flights::default(),
         }
     }
 
@@ -159,7 +163,15 @@ impl SweepPlan {
             .thickness
             .unwrap_or_else(|| self.fitting(budget.free()));
         let lengths = self.lengths(thickness);
-        let memory = Arc::new(budget.reserve(self.need(thickness), "the sweep")?);
+        let need = self.need(thickness);
+        let memory = loop {
+            let landed = self.flights.landed();
+            match budget.reserve(need, "the sweep") {
+                Ok(memory) => break Arc::new(memory),
+                Err(error) if !self.flights.wait_for_more(landed) => return Err(error),
+                Err(_) => {}
+            }
+        };
         // 3. Buffers, and a reader beside the caller or in its place.
         let (freed, waiting) = mpsc::channel();
         let home = Home {
@@ -168,6 +180,7 @@ impl SweepPlan {
             slowest_first: self.array.layout().slowest_first().into(),
             held: Arc::default(),
             memory: Arc::clone(&memory),
+            flights: self.flights.clone(),
         };
         let elements = product(&self.extents(&lengths)) as usize;
         for _ in 0..self.buffers(&lengths) {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use outcore_geometry::Section;
 use outcore_storage::Store;
 
+use super::flight::{Flight, Flights};
 use super::order::Step;
 use super::reuse::Inside;
 use crate::budget::Reservation;
@@ -27,6 +28,9 @@ pub struct Tile<T: Element> {
     home: Home<T>,
     freed_at: Option<Duration>,
     held: bool,
+    /// Set when the tile is given to a writer. The last field: it lands when
+    /// everything else of the tile is gone.
+    flight: Option<Flight>,
 }
 
 /// Where a tile's buffer goes when it is dropped.
@@ -40,6 +44,8 @@ pub(crate) struct Home<T> {
     pub(crate) held: Arc<AtomicUsize>,
     /// The memory of all buffers of the sweep.
     pub(crate) memory: Arc<Reservation>,
+    /// The tiles that writers have.
+    pub(crate) flights: Flights,
 }
 
 /// What a reader waits for.
@@ -60,6 +66,7 @@ impl<T: Element> Tile<T> {
             home,
             freed_at: None,
             held: true,
+            flight: None,
         }
     }
 
@@ -107,6 +114,11 @@ impl<T: Element> Tile<T> {
 
     /// The caller has given the tile away; its buffer comes back by itself.
     pub(crate) fn release(&mut self) {
+        self.flight = Some(self.home.flights.depart());
+        self.leave_caller();
+    }
+
+    fn leave_caller(&mut self) {
         if std::mem::take(&mut self.held) {
             self.home.held.fetch_sub(1, Ordering::Relaxed);
         }
@@ -124,6 +136,6 @@ impl<T: Element> Drop for Tile<T> {
         let values = std::mem::take(&mut self.values);
         // The sweep may be over; then the buffer is dropped.
         let _ = self.home.freed.send(Freed::Buffer(values, at));
-        self.release();
+        self.leave_caller();
     }
 }
