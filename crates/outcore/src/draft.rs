@@ -41,6 +41,11 @@ pub(crate) struct Unnamed {
     replace: bool,
 }
 
+/// An array that has its name, but perhaps not on stable storage yet. Dropped,
+/// it removes what it has replaced.
+#[derive(Debug)]
+pub(crate) struct Named(Unnamed);
+
 /// What is removed unless it is kept.
 #[derive(Debug)]
 struct Temporary {
@@ -91,7 +96,7 @@ impl Draft {
     /// writing.
     pub fn commit(self) -> Result<Array> {
         self.array.sync()?;
-        let place = self.unnamed.name()?;
+        let place = self.unnamed.name()?.sync()?;
         Array::open_at(&place, Access::ReadWrite)
     }
 }
@@ -180,7 +185,8 @@ impl Unnamed {
     }
 
     /// Gives the array, whose data are on stable storage, its name.
-    pub(crate) fn name(mut self) -> Result<Location> {
+    /// If that fails, there is no array; if it does not, there is one.
+    pub(crate) fn name(mut self) -> Result<Named> {
         let (from, to) = (&self.temporary.path, self.place.path());
         if from.is_dir() {
             sync_directory(from)?;
@@ -199,8 +205,16 @@ impl Unnamed {
             }
             self.temporary.outside.clear();
         }
-        sync_directory(parent(to))?;
-        Ok(self.place.clone())
+        Ok(Named(self))
+    }
+}
+
+impl Named {
+    /// Returns when the name is on stable storage.
+    pub(crate) fn sync(self) -> Result<Location> {
+        let place = self.0.place.clone();
+        sync_directory(parent(place.path()))?;
+        Ok(place)
     }
 }
 

@@ -3,16 +3,17 @@
 //! Rank 0 makes the directory under a temporary name; each rank makes its own
 //! file, which may be on a disk that only it can reach. The array gets its
 //! name when all files are complete and on stable storage. Dropped before
-//! that, each rank removes what it made.
+//! that, each rank removes what it made. Once the name is given, the array
+//! exists: whatever fails afterwards, nobody removes anything.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use outcore_storage::Access;
-use outcore_transport::Comm;
+use outcore_transport::{Comm, Error as TransportError};
 
 use crate::descriptor::ArrayDescriptor;
-use crate::draft::Unnamed;
+use crate::draft::{Named, Unnamed};
 use crate::error::{Error, Result};
 use crate::format::Location;
 use crate::placement::local::LocalArray;
@@ -80,11 +81,12 @@ impl LocalDraft {
         });
         comm.broadcast_string(0, &mut path)?;
         // 3. Each rank makes its file.
-        let array = LocalArray::make_part(Path::new(&path), comm.rank());
-        let own_file = OwnFile(match (&array, placement.directories.is_empty()) {
-            (Ok(array), false) => Some(array.file().to_path_buf()),
-            _ => None,
-        });
+        let mut own_file = OwnFile(None);
+        let array = LocalArray::make_part(Path::new(&path), comm.rank(), &mut own_file.0);
+        if placement.directories.is_empty() {
+            // It goes with the array's directory.
+            own_file.0 = None;
+        }
         let array = comm.agree(array)?;
         Ok(Self {
             array,
@@ -96,11 +98,26 @@ impl LocalDraft {
 
     /// Collective: syncs all files, gives the array its name, and opens it
     /// there for reading and writing.
-    pub fn commit(mut self, comm: &Comm) -> Result<LocalArray> {
+    pub fn commit(self, comm: &Comm) -> Result<LocalArray> {
+        self.commit_and(comm, Named::sync)
+    }
+
+    /// Commits, with `sync` for the step after the name is given.
+    fn commit_and(
+        mut self,
+        comm: &Comm,
+        sync: impl FnOnce(Named) -> Result<Location>,
+    ) -> Result<LocalArray> {
         self.array.sync(comm)?;
+        // 1. The name: from here on the array exists, or nobody has a file.
         let unnamed = self.unnamed.take();
-        comm.agree(unnamed.map(Unnamed::name).transpose())?;
-        self.own_file.0 = None;
+        let named = comm.agree(unnamed.map(Unnamed::name).transpose());
+        if !matches!(named, Err(TransportError::Agreed { .. })) {
+            // Also if the ranks cannot talk: then it may have its name.
+            self.own_file.0 = None;
+        }
+        // 2. The name to stable storage.
+        comm.agree(named?.map(sync).transpose())?;
         let (rank, ranks) = (comm.rank(), comm.size());
         let opened = LocalArray::open_at(&self.name, rank, Some(ranks), Access::ReadWrite);
         Ok(comm.agree(opened)?)
@@ -112,5 +129,64 @@ impl Deref for LocalDraft {
 
     fn deref(&self) -> &LocalArray {
         &self.array
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::Array;
+    use crate::{Distribution, ElementType, LocalPlacement};
+
+    fn placed(disks: &[tempfile::TempDir]) -> ArrayDescriptor {
+        let directories: Vec<PathBuf> = disks.iter().map(|disk| disk.path().into()).collect();
+        let ranks = disks.len() as u64;
+        let distribution = Distribution::parse("block", &[10], ranks, None).unwrap();
+        let placement = LocalPlacement::new(distribution).directories(&directories);
+        ArrayDescriptor::new(&[10], ElementType::I32).placed(placement)
+    }
+
+    fn files(directory: &Path) -> usize {
+        std::fs::read_dir(directory).unwrap().count()
+    }
+
+    #[test]
+    fn an_array_that_has_its_name_keeps_its_files() {
+        let home = tempfile::tempdir().unwrap();
+        let disks: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+        let path = home.path().join("a.oc");
+        let name = path.to_str().unwrap();
+        let messages = crate::run(3, |comm| {
+            let draft = LocalDraft::begin(comm, name, &placed(&disks), false)?;
+            let fails = |_| Err(Error::Invalid("the disk is gone".into()));
+            Ok::<_, Error>(draft.commit_and(comm, fails).unwrap_err().to_string())
+        });
+        let messages = messages.unwrap();
+        assert!(
+            messages
+                .iter()
+                .all(|told| told.contains("the disk is gone")),
+            "{messages:?}"
+        );
+        assert!(disks.iter().all(|disk| files(disk.path()) == 1));
+        let whole = Array::open(name).unwrap();
+        assert_eq!(whole.read::<i32>(&whole.whole()).unwrap(), [0; 10]);
+    }
+
+    /// A rank knows its file also if making or opening it failed.
+    #[test]
+    fn a_file_that_cannot_be_opened_is_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let disks = [tempfile::tempdir().unwrap()];
+        let path = home.path().join("a.oc");
+        let unnamed = Unnamed::begin(path.to_str().unwrap(), &placed(&disks), false).unwrap();
+        // There is a file, and yet it failed.
+        LocalArray::make_part(unnamed.path(), 0, &mut None).unwrap();
+        let mut own_file = OwnFile(None);
+        let again = LocalArray::make_part(unnamed.path(), 0, &mut own_file.0);
+        assert!(again.is_err());
+        assert_eq!(files(disks[0].path()), 1);
+        drop(own_file);
+        assert_eq!(files(disks[0].path()), 0);
     }
 }

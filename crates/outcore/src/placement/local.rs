@@ -59,7 +59,6 @@ pub struct LocalArray {
     whole: ArrayDescriptor,
     pub(super) parts: Parts,
     rank: usize,
-    file: PathBuf,
     part: Array,
 }
 
@@ -177,21 +176,20 @@ impl LocalArray {
         (file, access): (RawFile, Access),
     ) -> Result<Self> {
         check_file(name, rank, &file, &file.descriptor.check(name)?)?;
-        let path = file.path.clone();
         let part = Array::open_at(&Location::Raw(file.into()), access)?;
         Ok(Self {
             name: name.into(),
             whole,
             parts,
             rank,
-            file: path,
             part,
         })
     }
 
     /// Makes the file of `rank` in the array at `path`, which has none yet,
-    /// and opens it.
-    pub(super) fn make_part(path: &Path, rank: usize) -> Result<Self> {
+    /// and opens it. `made` gets the file's path before there is a file, so
+    /// that it is known whatever fails afterwards.
+    pub(super) fn make_part(path: &Path, rank: usize, made: &mut Option<PathBuf>) -> Result<Self> {
         let name = path.display().to_string();
         let described = native::describe(path)?;
         let (parts, files) = described.parts().ok_or_else(|| {
@@ -203,14 +201,10 @@ impl LocalArray {
                 format!("it is placed on fewer ranks than {}", rank + 1),
             )
         })?;
+        *made = Some(file.path.clone());
         native::create_part(&file)?;
         let file = (file, Access::ReadWrite);
         Self::open_file(&name, described.descriptor, parts, rank, file)
-    }
-
-    /// The file of the part.
-    pub(super) fn file(&self) -> &Path {
-        &self.file
     }
 
     /// The text that names the whole array.
@@ -240,12 +234,16 @@ impl LocalArray {
 
     /// What the rank owns, as a section of its part: the part without overlap
     /// areas. One box unless an axis is CYCLIC.
+    ///
+    /// Along a CYCLIC(m) axis with m > 1 it is a list of all local indices, 8
+    /// bytes each, unless the rank has one block there. Where an axis may be
+    /// huge, go through [`LocalArray::blocks`] instead, which lists nothing.
     pub fn owned(&self) -> Section {
         self.owned_box().1
     }
 
     /// What the rank owns, as a section of the global array, of the same
-    /// shape as [`LocalArray::owned`].
+    /// shape as [`LocalArray::owned`]; with the same lists, so see there.
     pub fn owned_globally(&self) -> Section {
         self.owned_box().0
     }
