@@ -16,8 +16,9 @@ use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::error::{Error, Result};
 use crate::placement::local::LocalArray;
+use crate::placement::staging::staged;
 use crate::reorder::reorder;
-use crate::strategy::{Direction, Tuning};
+use crate::strategy::Direction;
 
 /// A piece of so many bytes is as good as a larger one.
 const LARGEST: u64 = 64 << 20;
@@ -27,15 +28,6 @@ const LISTS: u64 = 32;
 
 /// The least that a strategy may stage.
 const LEAST_STAGING: u64 = 4096;
-
-/// The same array, which stages at most so much.
-fn staged(array: &Array, staging: u64) -> Array {
-    let tuning = array.tuning();
-    array.tuned(Tuning {
-        buffer: tuning.buffer.min(staging),
-        ..tuning
-    })
-}
 
 impl LocalArray {
     /// Collective: fills the parts of all ranks from `source`, of the same

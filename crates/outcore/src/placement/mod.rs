@@ -20,6 +20,7 @@ mod partitioned;
 pub(crate) mod parts;
 mod shift;
 mod slabs;
+mod staging;
 pub(crate) mod store;
 
 pub use descriptor::LocalDescriptor;

@@ -4,16 +4,15 @@
 //! The path of the data: the root reads its section piece by piece, each piece
 //! is broadcast in the group of those concerned, and each receiver writes it
 //! into its own file. All parts have one storage order, so a piece is the same
-//! bytes everywhere. The others only learn whether it succeeded.
+//! bytes everywhere. The others only learn whether it succeeded. A rank takes
+//! at most 2 MiB of memory for it ([`PIECE`]).
 
 use outcore_geometry::{Pieces, Section, shape_text};
 use outcore_transport::Comm;
 
 use crate::error::{Error, Result};
 use crate::placement::local::LocalArray;
-
-/// The bytes of a piece.
-const STAGING: u64 = 1 << 20;
+use crate::placement::staging::PIECE;
 
 impl LocalArray {
     /// Collective: copies `from`, a section of the part of rank `root`, to
@@ -21,6 +20,7 @@ impl LocalArray {
     /// `to`. Overlap areas may be part of either. Only the root looks at its
     /// `from`, and only receivers look at their `into`, which may differ from
     /// rank to rank; if the root is a receiver, too, the two must not overlap.
+    /// A rank takes at most 2 MiB of memory besides.
     pub fn multicast(
         &self,
         comm: &Comm,
@@ -49,18 +49,19 @@ impl LocalArray {
         let group = comm.split(concerned, if sends { -1 } else { 0 })?;
         let mut outcome = Ok(());
         if let Some(group) = group {
-            let size = self.part().layout().element_size();
-            let order = self.part().layout().slowest_first();
+            let part = self.staged_part();
+            let size = part.layout().element_size();
+            let order = part.layout().slowest_first();
             let positions = Section::whole(&shape).map_err(Error::geometry(self.name()))?;
             let mut bytes = Vec::new();
-            for piece in Pieces::new(&positions, order, STAGING / size) {
+            for piece in Pieces::new(&positions, order, PIECE / size) {
                 bytes.resize((piece.count() * size) as usize, 0);
                 if sends && outcome.is_ok() {
-                    outcome = self.part().read_bytes(&from.select(&piece), &mut bytes);
+                    outcome = part.read_bytes(&from.select(&piece), &mut bytes);
                 }
                 group.broadcast(0, &mut bytes)?;
                 if receives && outcome.is_ok() {
-                    outcome = self.part().write_bytes(&into.select(&piece), &bytes);
+                    outcome = part.write_bytes(&into.select(&piece), &bytes);
                 }
             }
         }

@@ -9,8 +9,12 @@
 //! messages as they like.
 //!
 //! Memory: with `n` slices a rank, `e` elements in a slice of its share, halos
-//! included, and `c` buffers of that size, a rank needs `n e c` elements. The
-//! thickness is the largest for which the rank with most of it has the room.
+//! included, and `c` buffers of that size, a rank needs `n e c` elements, and
+//! an eighth of its budget, at most 1.5 MiB, for moving them: a piece without
+//! its halo, the buffer of sieving, and that for reversing the bytes of
+//! numbers, a third each. The thickness is the largest for which the rank with
+//! most of it has the room, in the smallest budget of all ranks: so the
+//! partitions are the same on all of them.
 //!
 //! All ranks load before any stores, so halos hold the values from before the
 //! partition was computed; elements of an earlier partition that was stored
@@ -18,16 +22,23 @@
 //! alone, store into another array.
 
 use outcore_geometry::{AxisSection, Layout, Pieces, Section, shape_text};
-use outcore_transport::Comm;
+use outcore_transport::{Comm, Op};
 
 use crate::array::Array;
 use crate::budget::{MemoryBudget, Reservation};
-use crate::element::Element;
+use crate::element::{ByteOrder, Element};
 use crate::error::{Error, Result};
 use crate::placement::parts::fitting;
+use crate::placement::staging::{PIECE, staged};
 
-/// The bytes that a share with a halo is stored by at a time.
-const STAGING: u64 = 1 << 20;
+/// Moving a share takes this part of a budget,
+const STAGING_PART: u64 = 8;
+
+/// at least so much, which is slow but works,
+const LEAST_STAGING: u64 = 64;
+
+/// and at most so much.
+const MOST_STAGING: u64 = 3 * PIECE;
 
 /// Partitions of a global array, each of which fits the joint memory of all
 /// ranks.
@@ -92,7 +103,8 @@ impl Partitions {
     }
 
     /// Collective: the partitions, in the order of the file. `budget` is that
-    /// of the process.
+    /// of the process; where processes have different ones, the smallest
+    /// decides.
     pub fn start(
         &self,
         comm: &Comm,
@@ -100,7 +112,9 @@ impl Partitions {
     ) -> Result<impl Iterator<Item = Partition> + use<>> {
         let own = budget.for_rank(comm);
         let (ranks, rank) = (comm.size() as u64, comm.rank() as u64);
-        let thickness = comm.agree(self.thickness(ranks, &own))?;
+        comm.agree(self.check(ranks, &own))?;
+        let limit = comm.all_reduce(&[own.limit()], Op::Min)?[0];
+        let (thickness, staging) = self.thickness(ranks, limit)?;
         let along = self.along()?;
         let divided = self.divided.unwrap_or(along);
         let (this, extent) = (self.clone(), self.array.shape()[along]);
@@ -123,6 +137,7 @@ impl Partitions {
                 section,
                 core,
                 budget: own.clone(),
+                staging,
             }
         }))
     }
@@ -135,8 +150,8 @@ impl Partitions {
         })
     }
 
-    /// The slices of a partition of which every rank can hold its share.
-    fn thickness(&self, ranks: u64, budget: &MemoryBudget) -> Result<u64> {
+    /// Refuses what makes no sense, and budgets that are too small.
+    fn check(&self, ranks: u64, budget: &MemoryBudget) -> Result<()> {
         let along = self.along()?;
         let shape = self.array.shape();
         let axes = shape.len();
@@ -151,37 +166,52 @@ impl Partitions {
                 ),
             ));
         }
-        // What one rank needs if a partition gives it `count` slices along
-        // the axis that is cut.
-        let need = |count: u64| -> u128 {
-            let lengths = (0..axes).map(|axis| {
-                let rim = u128::from(self.halo[axis].0) + u128::from(self.halo[axis].1);
-                let core = match axis {
-                    axis if axis == along => count,
-                    axis if axis == divided => shape[axis].div_ceil(ranks),
-                    axis => shape[axis],
-                };
-                (u128::from(core) + rim).min(u128::from(shape[axis]))
-            });
-            let elements = lengths.fold(1, u128::saturating_mul);
-            let size = self.array.layout().element_size();
-            elements
-                .saturating_mul(size.into())
-                .saturating_mul(self.buffers.into())
-        };
-        let least = u64::try_from(need(1)).unwrap_or(u64::MAX);
-        budget.require(least, "the smallest partition")?;
-        let (mut fits, mut beyond) = (1, shape[along].max(1).saturating_add(1));
+        let least = self.need(ranks, along, 1).saturating_add(LEAST_STAGING);
+        budget.require(least, "the smallest partition")
+    }
+
+    /// What the buffers of one rank need if a partition gives it `count` slices
+    /// along the axis that is cut.
+    fn need(&self, ranks: u64, along: usize, count: u64) -> u64 {
+        let shape = self.array.shape();
+        let divided = self.divided.unwrap_or(along);
+        let lengths = (0..shape.len()).map(|axis| {
+            let rim = self.halo[axis].0.saturating_add(self.halo[axis].1);
+            let core = match axis {
+                axis if axis == along => count,
+                axis if axis == divided => shape[axis].div_ceil(ranks),
+                axis => shape[axis],
+            };
+            core.saturating_add(rim).min(shape[axis])
+        });
+        let elements = lengths.fold(1, u64::saturating_mul);
+        elements
+            .saturating_mul(self.array.layout().element_size())
+            .saturating_mul(self.buffers)
+    }
+
+    /// The slices of a partition of which every rank can hold its share within
+    /// `limit`, which is enough for one; and what moving it may take.
+    fn thickness(&self, ranks: u64, limit: u64) -> Result<(u64, u64)> {
+        let along = self.along()?;
+        let spare = limit.saturating_sub(self.need(ranks, along, 1));
+        let staging = (limit / STAGING_PART).clamp(LEAST_STAGING, MOST_STAGING);
+        let staging = staging.min(spare);
+        let extent = self.array.shape()[along];
+        let (mut fits, mut beyond) = (1, extent.max(1).saturating_add(1));
         while beyond - fits > 1 {
             let middle = fits + (beyond - fits) / 2;
-            if need(middle) <= u128::from(budget.limit()) {
+            if self.need(ranks, along, middle) <= limit - staging {
                 fits = middle;
             } else {
                 beyond = middle;
             }
         }
-        let ranks = if divided == along { ranks } else { 1 };
-        Ok(fits.saturating_mul(ranks))
+        let ranks = match self.divided {
+            Some(divided) if divided != along => 1,
+            _ => ranks,
+        };
+        Ok((fits.saturating_mul(ranks), staging))
     }
 
     fn with_halo(&self, core: &Section) -> Section {
@@ -214,6 +244,8 @@ pub struct Partition {
     core: Section,
     loaded: Section,
     budget: MemoryBudget,
+    /// What moving the share may take.
+    staging: u64,
 }
 
 impl Partition {
@@ -234,7 +266,8 @@ impl Partition {
         let read = || {
             let bytes = self.loaded.count() * self.array.layout().element_size();
             let held = self.budget.reserve(bytes, "the share of a partition")?;
-            let values = self.array.read(&self.loaded)?;
+            let _staging = self.staging()?;
+            let values = staged(&self.array, self.staging / 3).read(&self.loaded)?;
             Ok::<_, Error>(Share {
                 section: self.loaded.clone(),
                 core: self.core.clone(),
@@ -249,7 +282,15 @@ impl Partition {
     /// Collective: each rank writes its share, without the halo, into
     /// `target`, an array of the same shape.
     pub fn store<T: Element>(&self, comm: &Comm, share: &Share<T>, target: &Array) -> Result<()> {
-        Ok(comm.agree(share.write(target))?)
+        let write = || {
+            let _staging = self.staging()?;
+            share.write(&staged(target, self.staging / 3), self.staging / 3)
+        };
+        Ok(comm.agree(write())?)
+    }
+
+    fn staging(&self) -> Result<Reservation> {
+        self.budget.reserve(self.staging, "moving a share")
     }
 }
 
@@ -295,17 +336,21 @@ impl<T: Element> Share<T> {
         &mut self.values
     }
 
-    fn write(&self, target: &Array) -> Result<()> {
+    /// Writes the core to `target`, in pieces of at most so many bytes where
+    /// they must be copied before.
+    fn write(&self, target: &Array, piece_bytes: u64) -> Result<()> {
         if target.layout().slowest_first() != self.order {
             return Err(Error::format(
                 target.name(),
                 "a share can be stored into an array of the same axis order only",
             ));
         }
-        if self.core == self.section {
+        let reversed = target.descriptor().byte_order != ByteOrder::NATIVE;
+        if self.core == self.section && !reversed {
             return target.write(&self.core, &self.values);
         }
-        // Without the halo, piece by piece.
+        check_type::<T>(target)?;
+        // Piece by piece, without the halo.
         let size = size_of::<T>() as u64;
         let order = outcore_geometry::Order::from_slowest_first(&self.order);
         let buffer = Layout::new(&self.section.shape(), size, &order, None)
@@ -314,7 +359,7 @@ impl<T: Element> Share<T> {
         let bytes: &[u8] = bytemuck::cast_slice(&self.values);
         let mut packed = Vec::new();
         let positions = Section::whole(&within.shape()).map_err(Error::geometry(target.name()))?;
-        for piece in Pieces::new(&positions, &self.order, STAGING / size) {
+        for piece in Pieces::new(&positions, &self.order, piece_bytes / size) {
             packed.resize((piece.count() * size) as usize, 0);
             let runs = buffer.runs(&within.select(&piece));
             for run in runs.map_err(Error::geometry(target.name()))? {
@@ -322,7 +367,6 @@ impl<T: Element> Share<T> {
                 let len = run.len as usize;
                 packed[to..to + len].copy_from_slice(&bytes[from..from + len]);
             }
-            check_type::<T>(target)?;
             target.write_bytes(&self.core.select(&piece), &packed)?;
         }
         Ok(())

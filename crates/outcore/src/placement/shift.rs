@@ -12,10 +12,11 @@
 //! axis there is no neighbour: [`Boundary`] says what happens there.
 //!
 //! The path of the data: a rank reads its planes in pieces of at most
-//! [`STAGING`] bytes, exchanges each piece, and writes what it receives. Sender
+//! [`PIECE`] bytes, exchanges each piece, and writes what it receives. Sender
 //! and receiver cut their planes, which have one shape, in the same way. All
 //! ranks take part in as many rounds as the longest of them needs, also after
-//! a failure of their own, which all learn at the end.
+//! a failure of their own, which all learn at the end. A rank takes at most 2
+//! MiB of memory for all that.
 
 use outcore_geometry::{AxisSection, Pieces, Section};
 use outcore_transport::{Comm, Exchange, Op};
@@ -24,9 +25,7 @@ use crate::error::{Error, Result};
 use crate::fill::Fill;
 use crate::placement::local::LocalArray;
 use crate::placement::parts::{PartAxis, fitting};
-
-/// The bytes of a piece; a rank holds one that leaves and one that arrives.
-const STAGING: u64 = 1 << 20;
+use crate::placement::staging::PIECE;
 
 /// Most indices of one axis that a list of planes names.
 const INDICES: u64 = 1 << 14;
@@ -81,7 +80,8 @@ impl LocalArray {
     }
 
     /// Collective: fills the `depth` planes next to each block, in the overlap
-    /// areas along `axis`, on both sides as far as there is overlap.
+    /// areas along `axis`, on both sides as far as there is overlap. A rank
+    /// takes at most 2 MiB of memory besides.
     pub fn shift(&self, comm: &Comm, axis: usize, depth: u64, boundary: Boundary) -> Result<()> {
         // 1. Mistakes, which all ranks see alike.
         self.check_group(comm)?;
@@ -278,7 +278,8 @@ impl LocalArray {
             .count()
             .max(pieces(&side.receives).count());
         let rounds = comm.all_reduce(&[own as u64], Op::Max)?[0];
-        let size = self.part().layout().element_size();
+        let part = self.staged_part();
+        let size = part.layout().element_size();
         let (mut out, mut into) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             let (from, to) = (leaving.next(), arriving.next());
@@ -286,7 +287,7 @@ impl LocalArray {
             if let (Some(section), Some((peer, _))) = (&from, &side.sends) {
                 out.resize((section.count() * size) as usize, 0);
                 if outcome.is_ok() {
-                    *outcome = self.part().read_bytes(section, &mut out);
+                    *outcome = part.read_bytes(section, &mut out);
                 }
                 exchange.send(*peer, &out);
             }
@@ -296,7 +297,7 @@ impl LocalArray {
             }
             comm.exchange(&mut exchange)?;
             if let (Some(section), Ok(())) = (&to, &*outcome) {
-                *outcome = self.part().write_bytes(section, &into);
+                *outcome = part.write_bytes(section, &into);
             }
         }
         Ok(())
@@ -308,7 +309,7 @@ impl LocalArray {
         let together = (INDICES / planes.depth.max(1)).max(1);
         let starts = (0..planes.blocks).step_by(together as usize);
         let starts = starts.take_while(move |_| planes.depth > 0);
-        let most = STAGING / self.part().layout().element_size();
+        let most = PIECE / self.part().layout().element_size();
         starts.flat_map(move |start| {
             let some = planes.blocks.min(start + together) - start;
             let section = self.planes(axis, planes.indices(start, some));
@@ -339,29 +340,31 @@ impl LocalArray {
 
     fn fill_ends(&self, axis: usize, depths: (u64, u64), value: f64) -> Result<()> {
         let fill = self.boundary_value(value)?;
-        let size = self.part().layout().element_size();
+        let part = self.staged_part();
+        let size = part.layout().element_size();
         let mut bytes = Vec::new();
         for (area, _) in self.ends(axis, depths) {
             for piece in self.pieces(axis, area) {
                 bytes.resize((piece.count() * size) as usize, 0);
-                fill.generate(self.part(), &piece, &mut bytes)?;
-                self.part().write_bytes(&piece, &bytes)?;
+                fill.generate(&part, &piece, &mut bytes)?;
+                part.write_bytes(&piece, &bytes)?;
             }
         }
         Ok(())
     }
 
     fn repeat_ends(&self, axis: usize, depths: (u64, u64)) -> Result<()> {
-        let size = self.part().layout().element_size();
+        let part = self.staged_part();
+        let size = part.layout().element_size();
         let mut bytes = Vec::new();
         for (area, nearest) in self.ends(axis, depths) {
             for piece in self.pieces(axis, one(nearest, 1)) {
                 bytes.resize((piece.count() * size) as usize, 0);
-                self.part().read_bytes(&piece, &mut bytes)?;
+                part.read_bytes(&piece, &mut bytes)?;
                 for position in area.first..area.first + area.depth {
                     let mut axes = piece.axes().to_vec();
                     axes[axis] = AxisSection::span(position, position + 1);
-                    self.part().write_bytes(&fitting(axes), &bytes)?;
+                    part.write_bytes(&fitting(axes), &bytes)?;
                 }
             }
         }
@@ -430,4 +433,35 @@ fn too_short(axis: &PartAxis, below: u64, above: u64, boundary: Boundary) -> Opt
     }
     let short = wanted.into_iter().filter(|(has, depth)| has < depth);
     short.map(|(has, _)| has).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Array, ArrayDescriptor, Distribution, ElementType, LocalPlacement};
+
+    /// Two pieces, the buffer of sieving, and one for the order of bytes.
+    #[test]
+    fn a_rank_takes_little_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.oc");
+        let name = path.to_str().unwrap();
+        let shape = [512, 4096];
+        let distribution = Distribution::parse("cyclic(128),*", &shape, 2, None).unwrap();
+        let placement = LocalPlacement::new(distribution).overlap(&[(64, 64), (0, 0)]);
+        let descriptor = ArrayDescriptor::new(&shape, ElementType::F64).placed(placement);
+        Array::create(name, &descriptor).unwrap();
+        let local = LocalArray::open_part(name, 1).unwrap();
+        let side = local.upwards(0, 64);
+        let pieces: Vec<_> = [side.sends, side.receives]
+            .into_iter()
+            .flatten()
+            .flat_map(|(_, planes)| local.pieces(0, planes))
+            .map(|piece| piece.count() * 8)
+            .collect();
+        // One block has a next one, two have a previous one.
+        assert_eq!(pieces.iter().sum::<u64>(), 3 * 64 * 4096 * 8);
+        let largest = pieces.into_iter().max().unwrap();
+        assert!(3 * largest + local.staged_part().tuning().buffer <= 2 << 20);
+    }
 }

@@ -4,4 +4,6 @@
 mod descriptors;
 mod failures;
 mod oracle;
+mod partitions;
 mod properties;
+mod sweeps;

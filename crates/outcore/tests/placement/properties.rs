@@ -186,7 +186,7 @@ proptest! {
         let (source, target) = (numbered(&descriptor), in_memory(&descriptor));
         let divided = divided % case.shape.len();
         let elements: u64 = case.shape.iter().map(|extent| (*extent).max(1)).product();
-        let memory = elements * 8 * slices / 4 * case.ranks as u64;
+        let memory = (elements * 8 * slices / 4 + 64) * case.ranks as u64;
         let budget = MemoryBudget::of(memory);
         let partitions = Partitions::of(&source).halo(&case.overlap).divided_along(divided);
         let outcome = outcore::run(case.ranks, |comm| {

@@ -1,0 +1,30 @@
+//! How much memory the movements between files take besides what their
+//! callers know of.
+//!
+//! `shift` and `multicast` have no budget: each rank takes at most four times
+//! [`PIECE`], 2 MiB in all: a piece that leaves, one that arrives, the buffer
+//! of sieving, and that for reversing the bytes of numbers. (`load`, `store`
+//! and partitions take theirs from the budget that they are given.)
+
+use crate::array::Array;
+use crate::placement::local::LocalArray;
+use crate::strategy::Tuning;
+
+/// The bytes of a piece, and of the buffers that moving it takes.
+pub(super) const PIECE: u64 = 512 << 10;
+
+/// The same array, which stages at most so much.
+pub(super) fn staged(array: &Array, staging: u64) -> Array {
+    let tuning = array.tuning();
+    array.tuned(Tuning {
+        buffer: tuning.buffer.min(staging),
+        ..tuning
+    })
+}
+
+impl LocalArray {
+    /// The part, moved in pieces.
+    pub(super) fn staged_part(&self) -> Array {
+        staged(self.part(), PIECE)
+    }
+}
