@@ -124,10 +124,8 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
             for offset in (0..STRETCH as u64).step_by(2 * BLOCK) {
                 store.fetch(offset, 2 * BLOCK as u64);
             }
-            let blocks = (0..STRETCH as u64).step_by(BLOCK);
-            blocks
-                .map(|at| Ok(store.read_at(at, &mut block)?))
-                .collect()
+            let mut blocks = (0..STRETCH as u64).step_by(BLOCK);
+            blocks.try_for_each(|at| Ok(store.read_at(at, &mut block)?))
         })?;
         let copied = profile.cached_read.of(16, STRETCH as u64);
         let byte = (long - alone - copied).max(1e-6) / STRETCH as f64;
