@@ -28,7 +28,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::batch::{Batch, Direction, Transfer};
 use crate::direct::DirectFile;
@@ -205,6 +205,10 @@ impl FileStore {
         })
     }
 
+    fn kept_mapping(&self) -> MutexGuard<'_, Option<Arc<Mapping>>> {
+        self.mapping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_as(&self, kind: Kind, offset: u64, len: u64) -> Result<RangeLock<'_>> {
         check_long_range(self, offset, len)?;
         let lock = self.locks.lock(kind, &self.file, (offset, len));
@@ -342,7 +346,7 @@ impl Store for FileStore {
             return Ok(None);
         }
         let len = self.file_len()?;
-        let mut kept = self.mapping.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept_mapping();
         if let Some(mapping) = &*kept
             && mapping.len() as u64 >= len
         {
@@ -379,6 +383,8 @@ impl Store for FileStore {
 
     fn forget(&self) -> Result<()> {
         self.lately.clear();
+        // Pages stay as long as they are mapped.
+        *self.kept_mapping() = None;
         self.sync()?;
         drop_pages(&self.file).map_err(|source| Error::sync(self.name(), source))
     }

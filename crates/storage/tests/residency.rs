@@ -66,6 +66,28 @@ fn evicted_and_read_again() {
 }
 
 #[test]
+fn what_an_open_store_has_mapped_is_forgotten_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let store = FileStore::create(&path).unwrap();
+    store.write_at(0, &vec![1; LENGTH]).unwrap();
+    if store.cached(0, LENGTH as u64).is_none() || !has_device(&path) {
+        return;
+    }
+    for _ in 0..2 {
+        let mapping = store.map().unwrap().unwrap();
+        let bytes = mapping.readable(0, LENGTH).unwrap();
+        // SAFETY: so many bytes are mapped, and nobody changes the file.
+        let sum: usize = (0..LENGTH).map(|i| unsafe { *bytes.add(i) } as usize).sum();
+        assert_eq!(sum, LENGTH);
+        drop(mapping);
+        store.forget().unwrap();
+        let cold = store.cached(0, LENGTH as u64).unwrap();
+        assert!(cold < 0.1, "evicted: {cold}");
+    }
+}
+
+#[test]
 fn adapters_and_stripes_forget_what_is_beneath() {
     let folder = tempfile::tempdir().unwrap();
     if !has_device(folder.path()) {
