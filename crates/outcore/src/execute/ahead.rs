@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::strategy::fetch::Pieces;
 
 /// How far before its use a byte is asked for.
-const WINDOW: u64 = 16 << 20;
+pub(super) const WINDOW: u64 = 16 << 20;
 
 /// What a plan still has to ask for.
 pub(super) struct Ahead<'a> {
@@ -35,15 +35,6 @@ impl<'a> Ahead<'a> {
         {
             self.store.fetch(self.start + start, len);
             self.next = self.pieces.as_mut().and_then(Iterator::next);
-        }
-    }
-
-    /// Into how many runs of a pass at a time copies are cut, so that the
-    /// window moves along with them.
-    pub(super) fn at_a_time(&self, file_step: u64) -> u64 {
-        match self.next {
-            Some(_) => (WINDOW / 4 / file_step.max(1)).max(1),
-            None => u64::MAX,
         }
     }
 }
