@@ -32,6 +32,23 @@ impl Dimension {
             }
         }
     }
+
+    /// How many positions of a list, from `at` on, follow each other at equal
+    /// steps in the file, and that step. Two that are no neighbours are no
+    /// stretch: the second may begin one.
+    pub(crate) fn stretch(&self, at: u64) -> (u64, u64) {
+        let left = self.count - at;
+        if left < 2 {
+            return (1, 0);
+        }
+        let step = self.file_distance(at, at + 1);
+        let others =
+            (at + 1..self.count - 1).take_while(|next| self.file_distance(*next, next + 1) == step);
+        match 2 + others.count() as u64 {
+            2 if step != self.file_step => (1, 0),
+            stretch => (stretch, step),
+        }
+    }
 }
 
 /// The loop over the raw runs of one box: its dimensions from the slowest to

@@ -134,9 +134,12 @@ impl Iterator for Passes {
 /// allocates a few words per axis; walking it allocates nothing.
 #[derive(Debug, Clone)]
 pub struct Runs {
-    // The loop over raw runs. `inner_left` counts those left in the innermost
-    // dimension, of which `next` is the first; the steps lead to the following.
+    // The loop over raw runs. `inner_left` counts those left of the pass through
+    // the innermost dimension, of which `next` is the first; the steps lead to
+    // the following. A pass through a list goes over `stretch` of its positions.
     inner_left: u64,
+    inner_count: u64,
+    stretch: u64,
     inner_file_step: u64,
     inner_buffer_step: u64,
     next: Run,
@@ -151,6 +154,8 @@ impl Runs {
     pub(crate) fn new(layout: &Layout, section: &Section) -> Self {
         let mut runs = Self {
             inner_left: 0,
+            inner_count: 0,
+            stretch: 1,
             inner_file_step: 0,
             inner_buffer_step: 0,
             next: Run {
@@ -272,21 +277,30 @@ impl Runs {
         self.enter_inner();
     }
 
-    /// Starts a pass through the innermost dimension at `next`. That of a
-    /// list is taken one run at a time, since its steps differ.
+    /// Starts a pass through the innermost dimension at `next`. That of a list
+    /// is taken in stretches of equal steps; neighbours in it are one run.
     fn enter_inner(&mut self) {
-        match self.nest.dimensions.last() {
+        let (count, file_step, buffer_step) = match self.nest.dimensions.last() {
+            None => (1, 0, 0),
             Some(inner) if inner.list.is_none() => {
-                self.inner_left = inner.count;
-                self.inner_file_step = inner.file_step;
-                self.inner_buffer_step = inner.buffer_step;
+                (inner.count, inner.file_step, inner.buffer_step)
             }
-            _ => {
-                self.inner_left = 1;
-                self.inner_file_step = 0;
-                self.inner_buffer_step = 0;
+            Some(inner) => {
+                let at = self.nest.positions.last().copied().unwrap_or_default();
+                let (stretch, file_step) = inner.stretch(at);
+                self.stretch = stretch;
+                if file_step == self.next.len && inner.buffer_step == self.next.len {
+                    self.next.len *= stretch;
+                    (1, 0, 0)
+                } else {
+                    (stretch, file_step, inner.buffer_step)
+                }
             }
-        }
+        };
+        self.inner_left = count;
+        self.inner_count = count;
+        self.inner_file_step = file_step;
+        self.inner_buffer_step = buffer_step;
     }
 
     #[inline(always)]
@@ -324,6 +338,10 @@ impl Runs {
         if self.finished {
             return false;
         }
+        // The pass has stepped over the innermost dimension, or a stretch of it.
+        self.next.file_offset -= self.inner_count * self.inner_file_step;
+        self.next.buffer_offset -= self.inner_count * self.inner_buffer_step;
+        self.next.len = self.nest.first.map_or(0, |run| run.len);
         let mut fastest = true;
         for (dimension, position) in self
             .nest
@@ -332,16 +350,15 @@ impl Runs {
             .zip(&mut self.nest.positions)
             .rev()
         {
-            if std::mem::take(&mut fastest) && dimension.list.is_none() {
-                // The pass itself has already stepped over this dimension.
-                self.next.file_offset -= dimension.count * dimension.file_step;
-                self.next.buffer_offset -= dimension.count * dimension.buffer_step;
-                continue;
-            }
-            if *position + 1 < dimension.count {
-                self.next.file_offset += dimension.file_distance(*position, *position + 1);
-                self.next.buffer_offset += dimension.buffer_step;
-                *position += 1;
+            let step = match (std::mem::take(&mut fastest), dimension.list.is_some()) {
+                (true, false) => continue,
+                (true, true) => self.stretch,
+                _ => 1,
+            };
+            if *position + step < dimension.count {
+                self.next.file_offset += dimension.file_distance(*position, *position + step);
+                self.next.buffer_offset += step * dimension.buffer_step;
+                *position += step;
                 self.enter_inner();
                 return true;
             }

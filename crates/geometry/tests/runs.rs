@@ -213,3 +213,22 @@ fn huge_sections_are_counted_without_walking() {
         .unwrap();
     assert_eq!(last.file_offset, ((1 << 30) - 2) * (1 << 32));
 }
+
+#[test]
+fn lists_are_walked_in_stretches_of_equal_steps() {
+    let passes = |list: &[u64]| -> Vec<(u64, u64, u64)> {
+        let section = Section::new(vec![AxisSection::list(list).unwrap()]).unwrap();
+        let layout = Layout::new(&[100], 4, &Order::Row, None).unwrap();
+        check(&layout, &section);
+        let passes = layout.runs(&section).unwrap().passes();
+        passes
+            .map(|pass| (pass.first.len, pass.count, pass.file_step))
+            .collect()
+    };
+    // Blocks of neighbours are one run each.
+    assert_eq!(passes(&[3, 4, 5, 12, 13, 14]), [(12, 1, 0); 2]);
+    // Equal steps are one pass, until the step changes.
+    assert_eq!(passes(&[0, 7, 14, 21, 30]), [(4, 4, 28), (4, 1, 0)]);
+    // A single one does not tear what follows apart.
+    assert_eq!(passes(&[0, 9, 10, 11]), [(4, 1, 0), (12, 1, 0)]);
+}
