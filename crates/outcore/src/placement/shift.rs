@@ -68,13 +68,26 @@ impl LocalArray {
             .axes()
             .iter()
             .map(|axis| axis.below.max(axis.above));
-        let depths: Vec<u64> = depths.collect();
+        self.exchange_depths(comm, &depths.collect::<Vec<u64>>(), boundary)
+    }
+
+    /// Collective: the same, along each axis only as deep as `depths` says, for
+    /// those who need less than the overlap areas could hold.
+    pub fn exchange_depths(&self, comm: &Comm, depths: &[u64], boundary: Boundary) -> Result<()> {
+        let axes = self.parts.axes().len();
+        if depths.len() != axes {
+            let given = depths.len();
+            let problem = format!("it has {axes} axes, but depths are given for {given}");
+            return Err(Error::format(self.name(), problem));
+        }
         for (axis, depth) in depths.iter().enumerate() {
             // All mistakes before the first change.
             self.check_shift(axis, *depth, boundary)?;
         }
-        for (axis, depth) in depths.into_iter().enumerate() {
-            self.shift(comm, axis, depth, boundary)?;
+        for (axis, depth) in depths.iter().enumerate() {
+            if *depth > 0 {
+                self.shift(comm, axis, *depth, boundary)?;
+            }
         }
         Ok(())
     }
