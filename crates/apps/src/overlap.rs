@@ -1,6 +1,6 @@
 //! What the applications ask of locally placed arrays.
 
-use outcore::{Error, LocalArray, Result, shape_text};
+use outcore::{Boundary, Comm, Error, LocalArray, Result, shape_text};
 
 /// Whether the axis has several blocks, so that neighbours are elsewhere.
 pub(crate) fn is_divided(array: &LocalArray, axis: usize) -> bool {
@@ -10,9 +10,38 @@ pub(crate) fn is_divided(array: &LocalArray, axis: usize) -> bool {
 
 /// How deep the overlap areas along an axis are, on both sides.
 pub(crate) fn depth_along(array: &LocalArray, axis: usize) -> u64 {
+    let (below, above) = overlap_of(array, axis);
+    below.min(above)
+}
+
+/// How deep they can be filled: a neighbour gives at most all of its block.
+pub(crate) fn deepest_fill(array: &LocalArray, axis: usize) -> u64 {
+    let (below, above) = overlap_of(array, axis);
+    let axis = &array.distribution().axes()[axis];
+    let last = axis.extent().saturating_sub(1) % axis.block() + 1;
+    below.max(above).min(last)
+}
+
+fn overlap_of(array: &LocalArray, axis: usize) -> (u64, u64) {
     let placement = array.whole().local.as_ref();
     let overlap = placement.and_then(|placement| placement.overlap.get(axis));
-    overlap.map_or(0, |(below, above)| *below.min(above))
+    overlap.copied().unwrap_or((0, 0))
+}
+
+/// Collective: fills the overlap areas as deep as is `wanted` along each axis,
+/// as far as there are any, corners included.
+pub(crate) fn fill(
+    comm: &Comm,
+    array: &LocalArray,
+    boundary: Boundary,
+    wanted: impl Fn(usize) -> u64,
+) -> Result<()> {
+    let axes = 0..array.whole().shape.len();
+    let depths = axes.map(|axis| {
+        let (below, above) = overlap_of(array, axis);
+        wanted(axis).min(below.max(above))
+    });
+    array.exchange_depths(comm, &depths.collect::<Vec<_>>(), boundary)
 }
 
 /// Fails unless both arrays have the same shape, type and placement.

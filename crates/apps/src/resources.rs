@@ -22,7 +22,7 @@ impl Resources<'_> {
     }
 
     /// Collective: this rank's part of the memory, which must be enough for what
-    /// any rank needs.
+    /// any rank needs. All fail alike if one has too little.
     pub(crate) fn enough(
         &self,
         comm: &Comm,
@@ -31,7 +31,7 @@ impl Resources<'_> {
     ) -> Result<MemoryBudget> {
         let budget = self.budget.for_rank(comm);
         let most = comm.all_reduce(&[need(&budget)], Op::Max)?[0];
-        budget.require(most, purpose)?;
+        comm.agree(budget.require(most, purpose))?;
         Ok(budget)
     }
 

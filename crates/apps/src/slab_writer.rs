@@ -1,15 +1,32 @@
-//! [`SlabWriter`]: results written behind, in the axis order of their file.
+//! [`SlabWriter`]: results written in the axis order of their file, at once or
+//! behind.
+//!
+//! Results that fit well into the page cache are written at once by the caller
+//! ([`depth`] 0): that is a copy, best made by the core that has just computed
+//! them, while its own cache still has them. Otherwise writing waits for the
+//! device, and a thread does so while the caller goes on computing.
 //!
 //! The caller computes a section in the axis order of the array it comes from.
 //! If the file of the results has the same, it computes straight into the
 //! buffer that is written; otherwise into one more buffer, which is reordered.
 
-use outcore::{Array, Element, MemoryBudget, Reservation, Result, Section, WriteBehind, reorder};
+use outcore::{
+    Array, ArrayDescriptor, Element, MemoryBudget, Reservation, Result, Section, WriteBehind,
+    reorder,
+};
 
-/// Sections in flight; the caller fills one more.
-const DEPTH: usize = 1;
+/// How many sections are in flight while the caller fills one more, if all
+/// ranks together fill `targets` with arrays like `whole`.
+pub(crate) fn depth(targets: &[&Array], whole: &ArrayDescriptor) -> usize {
+    let bytes = whole.byte_len().unwrap_or(u64::MAX);
+    let bytes = bytes.saturating_mul(targets.len() as u64);
+    // A budget is a quarter of the memory that is available.
+    let half = MemoryBudget::machine().limit().saturating_mul(2);
+    let simulated = targets.iter().any(|target| target.store().time().is_some());
+    usize::from(simulated || bytes > half)
+}
 
-/// Writes results in the background.
+/// Writes results, section after section.
 #[derive(Debug)]
 pub(crate) struct SlabWriter<T: Element> {
     behind: WriteBehind<T>,
@@ -30,7 +47,12 @@ struct Reordering<T> {
 
 impl<T: Element + bytemuck::Pod> SlabWriter<T> {
     /// A writer to `target` of what is computed in the axis order of `source`.
-    pub(crate) fn start(source: &Array, target: &Array, budget: &MemoryBudget) -> Result<Self> {
+    pub(crate) fn start(
+        source: &Array,
+        target: &Array,
+        depth: usize,
+        budget: &MemoryBudget,
+    ) -> Result<Self> {
         let [computed, stored] = [source, target].map(|array| array.layout().slowest_first());
         let reordering = (computed != stored).then(|| Reordering {
             computed: computed.to_vec(),
@@ -39,7 +61,7 @@ impl<T: Element + bytemuck::Pod> SlabWriter<T> {
             memory: None,
         });
         Ok(Self {
-            behind: WriteBehind::start(target, DEPTH, budget)?,
+            behind: WriteBehind::start(target, depth, budget)?,
             reordering,
             current: None,
             budget: budget.clone(),
@@ -47,10 +69,10 @@ impl<T: Element + bytemuck::Pod> SlabWriter<T> {
     }
 
     /// The bytes that sections of `elements` elements need.
-    pub(crate) fn need(source: &Array, target: &Array, elements: u64) -> u64 {
+    pub(crate) fn need(source: &Array, target: &Array, depth: usize, elements: u64) -> u64 {
         let reordered = source.layout().slowest_first() != target.layout().slowest_first();
-        let copy = u64::from(reordered) * elements * size_of::<T>() as u64;
-        WriteBehind::<T>::need(DEPTH, elements).saturating_add(copy)
+        // The copy that is reordered is one buffer more.
+        WriteBehind::<T>::need(depth + usize::from(reordered), elements)
     }
 
     /// The place for the results of `section`.
@@ -81,7 +103,7 @@ impl<T: Element + bytemuck::Pod> SlabWriter<T> {
         }
     }
 
-    /// The results stand in their place: they are written from now on.
+    /// The results stand in their place: they are written, or begin to be.
     pub(crate) fn end(&mut self) -> Result<()> {
         let Some((section, mut buffer)) = self.current.take() else {
             return Ok(());
@@ -103,5 +125,51 @@ impl<T: Element + bytemuck::Pod> SlabWriter<T> {
     /// Waits until everything is written.
     pub(crate) fn finish(self) -> Result<()> {
         self.behind.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use outcore::ElementType;
+    use outcore::storage::MemoryStore;
+
+    use super::*;
+
+    fn array(layout: &str) -> Array {
+        let descriptor = ArrayDescriptor::new(&[8, 6], ElementType::F32);
+        let descriptor = descriptor.layout(layout.parse().unwrap());
+        Array::in_store("a", &descriptor, Arc::new(MemoryStore::from(vec![0; 192]))).unwrap()
+    }
+
+    #[test]
+    fn what_fits_the_page_cache_is_written_at_once() {
+        let target = array("row");
+        assert_eq!(depth(&[&target], target.descriptor()), 0);
+        let huge = ArrayDescriptor::new(&[1 << 30, 1 << 20], ElementType::F32);
+        assert_eq!(depth(&[&target], &huge), 1);
+    }
+
+    #[test]
+    fn the_stated_memory_is_enough_at_any_depth() {
+        let source = array("row");
+        for (target, copies) in [(array("row"), 0), (array("column"), 1)] {
+            for depth in [0, 1, 2] {
+                let need = SlabWriter::<f32>::need(&source, &target, depth, 12);
+                assert_eq!(need, (depth as u64 + 1 + copies) * 48);
+                let budget = MemoryBudget::of(need);
+                let mut writer =
+                    SlabWriter::<f32>::start(&source, &target, depth, &budget).unwrap();
+                for slab in ["0:2, :", "2:4, :", "4:6, :", "6:8, :"] {
+                    let section = source.section(slab).unwrap();
+                    writer.begin(&section).unwrap().fill(1.5);
+                    writer.end().unwrap();
+                }
+                writer.finish().unwrap();
+                let found: Vec<f32> = target.read(&target.whole()).unwrap();
+                assert_eq!(found, [1.5; 48]);
+            }
+        }
     }
 }

@@ -6,16 +6,16 @@
 //! are independent on all ranks, and between them everybody waits for
 //! everybody.
 
-use outcore::{Array, Comm, ElementType, Error, MemoryBudget, Result, Section, divide};
+use outcore::{Array, Comm, ElementType, Result, Section, divide};
 
 use super::average::Float;
-use super::pass::{PURPOSE, Pass};
-use super::passes::iterate;
+use super::pass::Pass;
+use super::passes::{Files, Turn, iterate};
 use super::problem::{Problem, Solution, wrong_type};
 use super::region::Region;
 use crate::file_order::check_alike;
-use crate::fit::largest;
 use crate::resources::Resources;
+use crate::slab_writer::depth;
 
 /// Collective: does the sweeps of `problem` on `source`, which stays as it is.
 /// The result is in the one of `results` that [`Solution::holder`] names; there
@@ -52,7 +52,7 @@ pub fn solve(
     match source.element_type() {
         ElementType::F32 => solve_typed::<f32>(comm, source, results, problem, resources),
         ElementType::F64 => solve_typed::<f64>(comm, source, results, problem, resources),
-        _ => Err(wrong_type(source)),
+        other => Err(wrong_type(source.name(), other)),
     }
 }
 
@@ -63,80 +63,74 @@ fn solve_typed<T: Float>(
     problem: &Problem,
     resources: &Resources<'_>,
 ) -> Result<Solution> {
-    // 1. What all ranks see alike.
-    problem.check(source)?;
+    problem.check(source.name(), source.shape())?;
     results
         .iter()
         .try_for_each(|result| check_alike(source, result))?;
-    let budget = resources.budget.for_rank(comm);
-    if results.is_empty() {
-        return Err(too_few(1));
+    let files = GlobalFiles {
+        comm,
+        source,
+        results,
+        problem,
+        behind: depth(results, source.descriptor()),
+    };
+    iterate::<T>(comm, &files, problem, resources)
+}
+
+/// Files that hold the whole array, shared by all ranks.
+struct GlobalFiles<'a> {
+    comm: &'a Comm,
+    source: &'a Array,
+    results: &'a [&'a Array],
+    problem: &'a Problem,
+    /// Slabs in flight to a result.
+    behind: usize,
+}
+
+impl GlobalFiles<'_> {
+    /// A rank's share of the planes.
+    fn share(&self, array: &Array, rank: usize) -> Section {
+        // Along the slowest axis only, also if some ranks get nothing.
+        let slowest = &array.layout().slowest_first()[..1];
+        divide(&array.whole(), slowest, self.comm.size() as u64).swap_remove(rank)
     }
-    let fused = fused::<T>(source, results, problem, (comm.size(), &budget))?;
-    if problem.sweeps > fused && results.len() < 2 {
-        return Err(too_few(2));
+}
+
+impl Files for GlobalFiles<'_> {
+    fn results(&self) -> usize {
+        self.results.len()
     }
-    // 2. Pass after pass.
-    iterate(comm, problem, (fused, results.len()), |turn| {
-        let from = turn.from.map_or(source, |from| results[from]);
-        let share = share(from, comm.rank(), comm.size());
-        let pass = Pass {
+
+    fn is_empty(&self) -> bool {
+        self.source.whole().is_empty()
+    }
+
+    /// A rank should not compute much more of its neighbours' shares than of
+    /// its own.
+    fn most_fused(&self) -> Result<u64> {
+        if self.problem.fuse.is_some() {
+            return Ok(u64::MAX);
+        }
+        let arrays = std::iter::once(&self.source).chain(self.results);
+        let planes = arrays.map(|array| {
+            let slowest = array.layout().slowest_first()[0];
+            self.share(array, 0).axes()[slowest].count()
+        });
+        Ok(planes.min().unwrap_or(0) / 4)
+    }
+
+    fn passes(&self, turn: Turn) -> impl Iterator<Item = Pass<'_>> {
+        let from = turn.from.map_or(self.source, |from| self.results[from]);
+        let share = self.share(from, self.comm.rank());
+        std::iter::once(Pass {
             source: from,
-            target: results[turn.to],
-            region: Region::of_file(from, &share, problem.edges, turn.sweeps),
-        };
-        Ok(comm.agree(pass.run::<T>(&budget, resources))?)
-    })
-}
-
-/// A rank's share of the planes.
-fn share(array: &Array, rank: usize, ranks: usize) -> Section {
-    // Along the slowest axis only, also if some ranks get nothing.
-    let slowest = &array.layout().slowest_first()[..1];
-    divide(&array.whole(), slowest, ranks as u64).swap_remove(rank)
-}
-
-/// How many sweeps a pass fuses: half of the memory may go to the front, and a
-/// rank should not compute much more of its neighbours' shares than of its own.
-fn fused<T: Float>(
-    source: &Array,
-    results: &[&Array],
-    problem: &Problem,
-    (ranks, budget): (usize, &MemoryBudget),
-) -> Result<u64> {
-    // From the source into a result, and from one result into the other.
-    let firsts = std::iter::once(&source).chain(results);
-    let pairs: Vec<[&Array; 2]> = firsts
-        .zip(results.iter().cycle())
-        .map(|(a, b)| [*a, *b])
-        .collect();
-    let passes = |sweeps: u64| {
-        pairs.iter().map(move |[source, target]| Pass {
-            source,
-            target,
-            region: Region::of_file(source, &share(source, 0, ranks), problem.edges, sweeps),
+            target: self.results[turn.to],
+            region: Region::of_file(from, &share, self.problem.edges, turn.sweeps),
+            behind: self.behind,
         })
-    };
-    let need = |sweeps: u64| {
-        passes(sweeps)
-            .map(|pass| pass.need::<T>(1))
-            .max()
-            .unwrap_or(0)
-    };
-    if problem.fuse.is_some() {
-        // Asked for: all of the memory if it must be.
-        let asked = problem.fused(u64::MAX);
-        budget.require(need(asked), PURPOSE)?;
-        return Ok(asked);
     }
-    budget.require(need(1), PURPOSE)?;
-    let planes = passes(1).map(|pass| pass.region.planes()).min();
-    let most = problem.fused(planes.map_or(1, |planes| planes / 4));
-    Ok(problem.fused(largest(most, budget.limit() / 2, need).unwrap_or(1)))
-}
 
-pub(super) fn too_few(needed: usize) -> Error {
-    Error::Invalid(format!(
-        "{needed} arrays for results are needed, which take turns from pass to pass"
-    ))
+    fn prepare(&self, _: Turn) -> Result<()> {
+        Ok(())
+    }
 }

@@ -1,25 +1,26 @@
 //! [`solve_local`]: Jacobi sweeps on local placement, one file a rank.
 //!
-//! With overlap areas `d` deep, `d` sweeps fit between two shifts: each pass
-//! 1. fills the overlap areas of the file it reads, corners included,
-//! 2. does up to `d` fused sweeps of each block, into the rank's other file.
+//! With overlap areas `d` deep, up to `d` sweeps fit between two shifts: each
+//! pass of `t` sweeps
+//! 1. fills `t` planes of the overlap areas of the file it reads, corners
+//!    included,
+//! 2. does the sweeps of each block, into the rank's other file.
 //!
 //! With every sweep one plane of the overlap areas loses its meaning, so what
 //! the rank owns comes out right. Overlap areas at the fixed edges of the array
 //! are never used.
 
-use outcore::{Boundary, Comm, ElementType, Error, LocalArray, Op, Result};
+use outcore::{Array, Boundary, Comm, ElementType, Error, LocalArray, Result};
 
 use super::average::Float;
-use super::global::too_few;
 use super::grid::Edges;
-use super::pass::{PURPOSE, Pass};
-use super::passes::{Turn, iterate};
+use super::pass::Pass;
+use super::passes::{Files, Turn, iterate};
 use super::problem::{Problem, Solution, wrong_type};
 use super::region::Region;
-use crate::fit::largest;
-use crate::overlap::{check_placed_alike, depth_along, is_divided};
+use crate::overlap::{check_placed_alike, deepest_fill, depth_along, fill, is_divided};
 use crate::resources::Resources;
+use crate::slab_writer::depth;
 
 /// Collective: does the sweeps of `problem` on `source`, of which only the
 /// overlap areas change. The result is in the one of `results` that
@@ -35,7 +36,7 @@ pub fn solve_local(
     match source.whole().element_type {
         ElementType::F32 => solve_typed::<f32>(comm, source, results, problem, resources),
         ElementType::F64 => solve_typed::<f64>(comm, source, results, problem, resources),
-        _ => Err(wrong_type(source.part())),
+        other => Err(wrong_type(source.name(), other)),
     }
 }
 
@@ -46,88 +47,105 @@ fn solve_typed<T: Float>(
     problem: &Problem,
     resources: &Resources<'_>,
 ) -> Result<Solution> {
-    // 1. What all ranks see alike.
-    problem.check(source.part())?;
+    problem.check(source.name(), &source.whole().shape)?;
     results
         .iter()
         .try_for_each(|result| check_placed_alike(source, result))?;
-    if results.is_empty() {
-        return Err(too_few(1));
-    }
-    // 2. As many sweeps in a pass as overlap areas and memory of all allow.
-    let deepest = deepest(source, problem)?;
-    let need = |sweeps: u64| need::<T>(source, problem.edges, sweeps);
-    let most = problem.fused(deepest);
-    let least = if problem.fuse.is_some() { most } else { 1 };
-    let budget = resources.enough(comm, PURPOSE, |_| need(least))?;
-    let fused = match problem.fuse {
-        Some(_) => most,
-        None => problem.fused(largest(most, budget.limit() / 2, need).unwrap_or(1)),
+    let parts: Vec<&Array> = results.iter().map(|result| result.part()).collect();
+    let files = LocalFiles {
+        comm,
+        source,
+        results,
+        problem,
+        behind: depth(&parts, source.whole()),
     };
-    let fused = comm.all_reduce(&[fused], Op::Min)?[0];
-    if problem.sweeps > fused && results.len() < 2 {
-        return Err(too_few(2));
-    }
-    // 3. Pass after pass.
-    let boundary = match problem.edges {
-        Edges::Fixed => Boundary::Keep,
-        Edges::Periodic => Boundary::Circular,
-    };
-    let solution = iterate(comm, problem, (fused, results.len()), |turn: Turn| {
-        let from = turn.from.map_or(source, |from| results[from]);
-        from.exchange_overlap(comm, boundary)?;
-        let mut change = 0.0;
-        let outcome =
-            passes(from, results[turn.to], problem.edges, turn.sweeps).try_for_each(|pass| {
-                change = super::average::larger(change, pass.run::<T>(&budget, resources)?);
-                Ok::<(), Error>(())
-            });
-        comm.agree(outcome)?;
-        Ok(change)
+    let solution = iterate::<T>(comm, &files, problem, resources)?;
+    let result = results[solution.holder];
+    fill(comm, result, files.boundary(), |axis| {
+        deepest_fill(result, axis)
     })?;
-    results[solution.holder].exchange_overlap(comm, boundary)?;
     Ok(solution)
 }
 
-/// The passes of this rank: one for each of its blocks.
-fn passes<'a>(
-    from: &'a LocalArray,
-    to: &'a LocalArray,
-    edges: Edges,
-    sweeps: u64,
-) -> impl Iterator<Item = Pass<'a>> {
-    from.blocks().map(move |block| Pass {
-        source: from.part(),
-        target: to.part(),
-        region: Region::of_block(from.part(), &block, &from.whole().shape, edges, sweeps),
-    })
+/// Files of which each rank has its own.
+struct LocalFiles<'a> {
+    comm: &'a Comm,
+    source: &'a LocalArray,
+    results: &'a [&'a LocalArray],
+    problem: &'a Problem,
+    /// Slabs in flight to a result.
+    behind: usize,
 }
 
-/// The most sweeps between two shifts.
-fn deepest(source: &LocalArray, problem: &Problem) -> Result<u64> {
-    let divided = (0..source.whole().shape.len()).filter(|axis| is_divided(source, *axis));
-    let Some((axis, depth)) = divided
-        .map(|axis| (axis, depth_along(source, axis)))
-        .min_by_key(|(_, depth)| *depth)
-    else {
-        return Ok(u64::MAX);
-    };
-    let asked = problem.fuse.unwrap_or(1).min(problem.sweeps);
-    if depth < asked {
-        return Err(Error::Invalid(format!(
-            "{asked} sweeps in a pass need overlap areas of {asked} elements, but those of {} are \
-             {depth} deep along axis {axis}; 'outcore convert {} NEW.oc --placement local' with a \
-             deeper --overlap makes such files",
-            source.name(),
-            source.name()
-        )));
+impl LocalFiles<'_> {
+    fn read_in(&self, turn: Turn) -> &LocalArray {
+        turn.from.map_or(self.source, |from| self.results[from])
     }
-    Ok(depth)
+
+    fn boundary(&self) -> Boundary {
+        match self.problem.edges {
+            Edges::Fixed => Boundary::Keep,
+            Edges::Periodic => Boundary::Circular,
+        }
+    }
 }
 
-/// The bytes that passes of so many sweeps need on this rank.
-fn need<T: Float>(source: &LocalArray, edges: Edges, sweeps: u64) -> u64 {
-    // The first block of a rank is as large as any.
-    let first = passes(source, source, edges, sweeps).next();
-    first.map_or(0, |pass| pass.need::<T>(1))
+impl Files for LocalFiles<'_> {
+    fn results(&self) -> usize {
+        self.results.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.source.whole().shape.contains(&0)
+    }
+
+    /// As many as the overlap areas are deep.
+    fn most_fused(&self) -> Result<u64> {
+        let source = self.source;
+        let divided = (0..source.whole().shape.len()).filter(|axis| is_divided(source, *axis));
+        let Some((axis, depth)) = divided
+            .clone()
+            .map(|axis| (axis, depth_along(source, axis)))
+            .min_by_key(|(_, depth)| *depth)
+        else {
+            return Ok(u64::MAX);
+        };
+        let asked = self.problem.fuse.unwrap_or(1).min(self.problem.sweeps);
+        if depth < asked {
+            return Err(Error::Invalid(format!(
+                "{asked} sweeps in a pass need overlap areas of {asked} elements, but those of {} \
+                 are {depth} deep along axis {axis}; 'outcore convert {} NEW.oc --placement local' \
+                 with a deeper --overlap makes such files",
+                source.name(),
+                source.name()
+            )));
+        }
+        // Neighbours with short blocks may have less to give.
+        let fillable = divided.map(|axis| deepest_fill(source, axis)).min();
+        let short = fillable.filter(|_| self.problem.fuse.is_none());
+        Ok(short.map_or(depth, |short| depth.min(short)))
+    }
+
+    /// A pass for each block of the rank.
+    fn passes(&self, turn: Turn) -> impl Iterator<Item = Pass<'_>> {
+        let (from, to) = (self.read_in(turn), self.results[turn.to]);
+        let (shape, edges) = (&from.whole().shape, self.problem.edges);
+        from.blocks().map(move |block| Pass {
+            source: from.part(),
+            target: to.part(),
+            region: Region::of_block(from.part(), &block, shape, edges, turn.sweeps),
+            behind: self.behind,
+        })
+    }
+
+    /// The neighbours' rims come into the overlap areas.
+    fn prepare(&self, turn: Turn) -> Result<()> {
+        let array = self.read_in(turn);
+        fill(self.comm, array, self.boundary(), |axis| {
+            match is_divided(array, axis) {
+                true => turn.sweeps,
+                false => 0,
+            }
+        })
+    }
 }

@@ -2,11 +2,11 @@
 //! one rank.
 //!
 //! The path of the data: a [`Sweep`] reads slabs of planes, each plane once, and
-//! ahead unless they are in the page cache; the [front](super::wavefront) takes them in order and computes finished
-//! planes into a buffer; full buffers are written behind. The front keeps what
-//! slabs have in common, so slabs need no halo.
+//! ahead unless they are in the page cache; the [front](super::wavefront) takes
+//! them in order and computes finished planes into a buffer; full buffers are
+//! written. The front keeps what slabs have in common, so slabs need no halo.
 
-use outcore::{Array, MemoryBudget, Result, Section, Sweep, SweepPlan};
+use outcore::{Array, MemoryBudget, Result, Section, Sweep};
 
 use super::average::Float;
 use super::region::Region;
@@ -31,6 +31,8 @@ pub(super) struct Pass<'a> {
     pub(super) source: &'a Array,
     pub(super) target: &'a Array,
     pub(super) region: Region,
+    /// Slabs in flight to the target.
+    pub(super) behind: usize,
 }
 
 impl Pass<'_> {
@@ -46,16 +48,16 @@ impl Pass<'_> {
         // 1. The thickest slabs that fit.
         let thickness = self.fitting::<T>(budget.limit());
         let _front = budget.reserve(self.front_bytes::<T>(), PURPOSE)?;
-        let mut front: Wavefront<T> = self.region.front();
+        let mut front: Wavefront<T> = self.region.front()?;
         let mut sink = Slabs {
-            writer: SlabWriter::start(self.source, self.target, budget)?,
+            writer: SlabWriter::start(self.source, self.target, self.behind, budget)?,
             pass: self,
             resources,
             thickness,
             begun: 0,
             placed: 0,
         };
-        // 2. Read ahead, sweep, write behind.
+        // 2. Read, sweep, write.
         for (number, planes) in self.region.needed() {
             let section = self.region.section(self.source, planes.clone())?;
             let ahead = self.ahead(&section)?;
@@ -75,10 +77,22 @@ impl Pass<'_> {
 
     /// The bytes that slabs of this thickness need, all buffers together.
     pub(super) fn need<T: Float>(&self, thickness: u64) -> u64 {
-        let elements = thickness.min(self.region.planes()) * self.region.plane_len();
-        self.plan()
-            .need(thickness)
-            .saturating_add(SlabWriter::<T>::need(self.source, self.target, elements))
+        if self.region.is_empty() {
+            return 0;
+        }
+        let plane = self.region.plane_len();
+        let elements = thickness.min(self.region.planes()).saturating_mul(plane);
+        // Where planes come again, every stretch but the first begins at plane
+        // 0, and none of these is longer than the second.
+        let stretches = self.region.needed().take(2);
+        let sweeps = stretches.filter_map(|(_, planes)| {
+            let section = self.region.section(self.source, planes).ok()?;
+            Some(Sweep::<T>::of(self.source).over(section).need(thickness))
+        });
+        let writer = SlabWriter::<T>::need(self.source, self.target, self.behind, elements);
+        let reader = sweeps.max().unwrap_or(0);
+        reader
+            .saturating_add(writer)
             .saturating_add(self.front_bytes::<T>())
     }
 
@@ -90,14 +104,8 @@ impl Pass<'_> {
         Ok(usize::from(cached < CACHED))
     }
 
-    fn plan(&self) -> SweepPlan {
-        Sweep::<u8>::of(self.source)
-    }
-
     fn front_bytes<T: Float>(&self) -> u64 {
-        Wavefront::<T>::planes(self.region.sweeps())
-            * self.region.plane_len()
-            * size_of::<T>() as u64
+        Wavefront::<T>::bytes(self.region.sweeps(), self.region.plane_len())
     }
 
     fn fitting<T: Float>(&self, limit: u64) -> u64 {
@@ -134,8 +142,8 @@ impl<T: Float> Sink<T> for Slabs<'_, T> {
             let end = region.planes().min(self.begun + self.thickness);
             let planes = region.in_file(self.begun)..region.in_file(end);
             let section = region.section(self.pass.source, planes)?;
-            let updates = region.core_len(end - self.begun) * region.sweeps();
-            self.resources.tell(updates * size_of::<T>() as u64);
+            let bytes = region.core_len(end - self.begun) * size_of::<T>() as u64;
+            self.resources.tell(bytes.saturating_mul(region.sweeps()));
             self.writer.begin(&section)?;
             self.begun = end;
         }

@@ -1,10 +1,17 @@
 //! Pass after pass, on files of any placement.
+//!
+//! How many sweeps a pass fuses is the same on all ranks, whatever the memory
+//! of each: as many as all can. So all ranks do the same passes.
 
-use outcore::{Comm, Op, Result};
+use outcore::{Comm, Error, Op, Result};
 
+use super::average::{Float, larger};
+use super::pass::{PURPOSE, Pass};
 use super::problem::{Problem, Solution};
+use crate::fit::largest;
+use crate::resources::Resources;
 
-/// One pass.
+/// One pass, by all ranks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     /// The result that is read; the source if `None`.
@@ -14,14 +21,61 @@ pub(super) struct Turn {
     pub(super) sweeps: u64,
 }
 
-/// Collective: passes of at most `fused` sweeps until all are done or little
-/// changes. `run` does one on all ranks, and returns this rank's largest change.
-pub(super) fn iterate(
+/// The files of one placement: a source and results that take turns.
+pub(super) trait Files {
+    /// How many results there are.
+    fn results(&self) -> usize;
+
+    /// Whether the whole array has no elements.
+    fn is_empty(&self) -> bool;
+
+    /// The most sweeps in a pass that the files allow, or that are worth it.
+    fn most_fused(&self) -> Result<u64>;
+
+    /// What this rank does in a turn; the first pass takes as much memory as
+    /// any.
+    fn passes(&self, turn: Turn) -> impl Iterator<Item = Pass<'_>>;
+
+    /// Collective: makes what the turn reads ready.
+    fn prepare(&self, turn: Turn) -> Result<()>;
+}
+
+/// Collective: passes until all sweeps are done or little changes.
+pub(super) fn iterate<T: Float>(
     comm: &Comm,
+    files: &impl Files,
     problem: &Problem,
-    (fused, results): (u64, usize),
-    run: impl Fn(Turn) -> Result<f64>,
+    resources: &Resources<'_>,
 ) -> Result<Solution> {
+    // 1. As many sweeps in a pass as files and memory of all ranks allow.
+    let results = files.results();
+    if results == 0 {
+        return Err(too_few(1));
+    }
+    if files.is_empty() {
+        // Any number of sweeps is done.
+        return Ok(Solution {
+            sweeps: problem.sweeps,
+            passes: 0,
+            change: 0.0,
+            holder: 0,
+        });
+    }
+    let most = problem.fused(files.most_fused()?);
+    let need = |fused: u64| need::<T>(files, problem.sweeps, fused);
+    let least = if problem.fuse.is_some() { most } else { 1 };
+    let budget = resources.enough(comm, PURPOSE, |_| need(least))?;
+    let fits = match problem.fuse {
+        // Asked for: all of the memory if it must be.
+        Some(_) => most,
+        // Half of the memory may go to the front.
+        None => largest(most, budget.limit() / 2, need).unwrap_or(1),
+    };
+    let fused = problem.fused(comm.all_reduce(&[fits], Op::Min)?[0]);
+    if problem.sweeps > fused && results < 2 {
+        return Err(too_few(2));
+    }
+    // 2. Pass after pass.
     let mut solution = Solution {
         sweeps: 0,
         passes: 0,
@@ -35,11 +89,15 @@ pub(super) fn iterate(
             to: from.map_or(0, |from| (from + 1) % results),
             sweeps: fused.min(problem.sweeps - solution.sweeps),
         };
-        let change = run(turn)?;
+        files.prepare(turn)?;
+        let mut passes = files.passes(turn);
+        let change = passes.try_fold(0.0, |change, pass| {
+            Ok::<_, Error>(larger(change, pass.run::<T>(&budget, resources)?))
+        });
         solution = Solution {
             sweeps: solution.sweeps + turn.sweeps,
             passes: solution.passes + 1,
-            change: largest_of_all(comm, change)?,
+            change: largest_of_all(comm, comm.agree(change)?)?,
             holder: turn.to,
         };
         if problem.is_converged(solution.change) {
@@ -48,6 +106,27 @@ pub(super) fn iterate(
         from = Some(turn.to);
     }
     Ok(solution)
+}
+
+/// The bytes that this rank needs for `sweeps` sweeps, so many in a pass.
+fn need<T: Float>(files: &impl Files, sweeps: u64, fused: u64) -> u64 {
+    // From the source into a result, and from each into the next.
+    let results = files.results();
+    let ways = std::iter::once((None, 0)).chain((0..results).map(|k| (Some(k), (k + 1) % results)));
+    // The last pass does what is left; its boxes are narrower, which may take
+    // more, since a piece of each row must be picked.
+    let turns =
+        ways.flat_map(|(from, to)| [fused, sweeps % fused].map(|sweeps| Turn { from, to, sweeps }));
+    let passes = turns
+        .filter(|turn| turn.sweeps > 0)
+        .filter_map(|turn| files.passes(turn).next());
+    passes.map(|pass| pass.need::<T>(1)).max().unwrap_or(0)
+}
+
+fn too_few(needed: usize) -> Error {
+    Error::Invalid(format!(
+        "{needed} arrays for results are needed, which take turns from pass to pass"
+    ))
 }
 
 /// Collective: the largest change on any rank; NaN if it is one anywhere.

@@ -1,13 +1,17 @@
 //! [`Problem`]: what is to be solved, [`Solution`]: how it ended, and how sweeps
 //! are divided into passes.
 
-use outcore::{Array, Error, Result};
+use outcore::{ElementType, Error, Result};
 
 use super::grid::Edges;
 
 /// Fused beyond this, more sweeps save little: a pass costs about as much as
 /// some sweeps, and convergence is tested only between passes.
 const MOST_FUSED: u64 = 32;
+
+/// More sweeps in one pass are not believed, so that numbers of planes cannot
+/// overflow; the memory allows far fewer.
+const MOST_ASKED: u64 = 1 << 32;
 
 /// What is to be solved.
 #[derive(Debug, Clone)]
@@ -47,16 +51,13 @@ impl Problem {
         }
     }
 
-    /// Fails unless it can be solved on an array like `array`.
-    pub(super) fn check(&self, array: &Array) -> Result<()> {
-        let name = array.name();
+    /// Fails unless it can be solved on the array `name` of this shape.
+    pub(super) fn check(&self, name: &str, shape: &[u64]) -> Result<()> {
         let wrong = |problem: String| Err(Error::Invalid(problem));
         if self.sweeps == 0 {
             return wrong("0 sweeps would change nothing; 1 is the least".into());
         }
-        if self.fuse == Some(0) {
-            return wrong("0 sweeps in a pass would never end; 1 is the least".into());
-        }
+        check_fused(self.fuse.unwrap_or(1).min(self.sweeps))?;
         if let Some(tolerance) = self.tolerance
             && (tolerance.is_nan() || tolerance < 0.0)
         {
@@ -64,7 +65,7 @@ impl Problem {
                 "the tolerance must be 0 or larger, not {tolerance}"
             ));
         }
-        if array.shape().is_empty() {
+        if shape.is_empty() {
             return wrong(format!(
                 "{name} has no axes, so its one element has no neighbours"
             ));
@@ -89,10 +90,18 @@ impl Problem {
     }
 }
 
-pub(super) fn wrong_type(array: &Array) -> Error {
+/// Fails if so many sweeps in a pass are nonsense.
+pub(super) fn check_fused(sweeps: u64) -> Result<()> {
+    if (1..=MOST_ASKED).contains(&sweeps) {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "{sweeps} sweeps in a pass are not possible; from 1 to {MOST_ASKED} are"
+    )))
+}
+
+pub(super) fn wrong_type(name: &str, element_type: ElementType) -> Error {
     Error::Invalid(format!(
-        "{} holds {} elements; Laplace's equation is solved for f32 and f64",
-        array.name(),
-        array.element_type()
+        "{name} holds {element_type} elements; Laplace's equation is solved for f32 and f64"
     ))
 }

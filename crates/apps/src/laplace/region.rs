@@ -69,6 +69,31 @@ impl Region {
         )
     }
 
+    /// The box for planes `core` of a row-major array in memory.
+    pub(super) fn of_planes(
+        shape: &[usize],
+        core: &Range<usize>,
+        edges: Edges,
+        sweeps: u64,
+    ) -> Self {
+        let axes = shape.iter().enumerate().map(|(axis, extent)| {
+            let core = if axis == 0 { core.clone() } else { 0..*extent };
+            AxisBox {
+                core: core.start as u64..core.end as u64,
+                halo: 0,
+                global: core.start as u64,
+                extent: *extent as u64,
+                whole: true,
+            }
+        });
+        Self {
+            axes: axes.collect(),
+            order: (0..shape.len()).collect(),
+            edges,
+            sweeps,
+        }
+    }
+
     fn new(
         array: &Array,
         (core, global): (&Section, &Section),
@@ -129,32 +154,35 @@ impl Region {
     /// The planes that the front needs: stretches of the file, each with the
     /// number of its first plane, in ascending order of these. Plane 0 is the
     /// first of the core. Where an axis is joined to itself, planes come again.
-    pub(super) fn needed(&self) -> Vec<(i64, Range<u64>)> {
-        let Some(axis) = self.axes.first() else {
-            return Vec::new();
-        };
-        let (from, to) = (axis.core.start, axis.core.end);
-        let sweeps = self.sweeps;
-        if !axis.joined(self.edges) {
+    pub(super) fn needed(&self) -> impl Iterator<Item = (i64, Range<u64>)> + use<> {
+        let axis = self.axes.first().cloned();
+        let joined = axis.as_ref().is_some_and(|axis| axis.joined(self.edges));
+        let planes = self.planes();
+        let (below, above) = match &axis {
             // The file ends, or the halo does.
-            let below = sweeps.min(if axis.whole { axis.global } else { sweeps });
-            let above = if axis.whole {
-                (axis.extent - axis.global) - (to - from)
-            } else {
-                sweeps
+            Some(axis) if axis.whole && !joined => (
+                self.sweeps.min(axis.global),
+                self.sweeps.min(axis.extent - axis.global - planes),
+            ),
+            _ => (self.sweeps, self.sweeps),
+        };
+        let (mut number, end) = (-(below as i64), (planes + above) as i64);
+        std::iter::from_fn(move || {
+            let axis = axis.as_ref().filter(|_| number < end)?;
+            let (global, extent) = (axis.global as i64, axis.extent as i64);
+            let (at, most) = match joined {
+                true => {
+                    let at = (number + global).rem_euclid(extent);
+                    (at, extent - at)
+                }
+                false => (number + global, i64::MAX),
             };
-            return vec![(-(below as i64), from - below..to + above.min(sweeps))];
-        }
-        let mut found = Vec::new();
-        let (mut number, end) = (-(sweeps as i64), (to - from + sweeps) as i64);
-        while number < end {
-            let start = (number + axis.global as i64).rem_euclid(axis.extent as i64) as u64;
-            let length = (axis.extent - start).min((end - number) as u64);
-            let first = from - axis.global + start;
-            found.push((number, first..first + length));
-            number += length as i64;
-        }
-        found
+            let start = axis.core.start.wrapping_add_signed(at - global);
+            let length = most.min(end - number);
+            let found = (number, start..start + length as u64);
+            number += length;
+            Some(found)
+        })
     }
 
     /// Planes of the box as a section of the file.
@@ -170,7 +198,7 @@ impl Region {
     }
 
     /// The front that sweeps it.
-    pub(super) fn front<T: Float>(&self) -> Wavefront<T> {
+    pub(super) fn front<T: Float>(&self) -> Result<Wavefront<T>> {
         let plane = self.axes.get(1..).unwrap_or(&[]);
         let stencil = Stencil {
             plane: plane.iter().map(|axis| axis.length() as usize).collect(),

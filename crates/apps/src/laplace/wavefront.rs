@@ -19,7 +19,7 @@
 
 use std::ops::Range;
 
-use outcore::Result;
+use outcore::{Error, Result};
 
 use super::average::{Float, larger, largest_change};
 use super::stencil::Stencil;
@@ -76,22 +76,33 @@ impl<T: Float> Wavefront<T> {
         [swept, wanted]: [Range<i64>; 2],
         measured: Vec<Range<usize>>,
         sweeps: usize,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        let mut between = Vec::new();
+        let levels = sweeps.saturating_sub(1);
+        between.try_reserve_exact(levels).map_err(|_| {
+            Error::Invalid(format!(
+                "{sweeps} sweeps in a pass take more memory than there is"
+            ))
+        })?;
+        between.resize_with(levels, Level::empty);
+        Ok(Self {
             stencil,
             swept,
             wanted,
             measured,
             first: Level::empty(),
-            between: (1..sweeps).map(|_| Level::empty()).collect(),
+            between,
             free: Vec::new(),
             change: 0.0,
-        }
+        })
     }
 
-    /// How many planes a front of so many sweeps holds.
-    pub(super) fn planes(sweeps: u64) -> u64 {
-        2 * sweeps + 2
+    /// The bytes of a front of so many sweeps: of each level the last two
+    /// planes, and two that are on their way.
+    pub(super) fn bytes(sweeps: u64, plane_len: u64) -> u64 {
+        let planes = sweeps.saturating_mul(2).saturating_add(2);
+        let planes = planes.saturating_mul(plane_len.saturating_mul(size_of::<T>() as u64));
+        planes.saturating_add(sweeps.saturating_mul(size_of::<Level<T>>() as u64))
     }
 
     /// The largest change that the last sweep made; NaN if any value was.

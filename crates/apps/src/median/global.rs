@@ -2,18 +2,16 @@
 
 use outcore::{Array, Comm, ElementType, Error, MemoryBudget, Result, divide};
 
-use super::pass::Pass;
+use super::pass::{PURPOSE, Pass};
 use super::window::Window;
 use crate::file_order::check_alike;
 use crate::resources::Resources;
-
-/// What memory is needed for.
-pub(super) const PURPOSE: &str = "the median filter";
+use crate::slab_writer::depth;
 
 /// Evaluates an expression with a Rust type in place of an element type that
-/// has an order; fails for the others.
+/// has an order; fails for the others, with the array's name.
 macro_rules! of_real {
-    ($array:expr, $rust:ident => $body:expr) => {{
+    (($name:expr, $element:expr), $rust:ident => $body:expr) => {{
         use outcore::ElementType as E;
         macro_rules! with {
             ($type:ty) => {{
@@ -21,7 +19,7 @@ macro_rules! of_real {
                 $body
             }};
         }
-        match $array.element_type() {
+        match $element {
             E::I8 => with!(i8),
             E::I16 => with!(i16),
             E::I32 => with!(i32),
@@ -33,7 +31,7 @@ macro_rules! of_real {
             E::F16 => with!(outcore::f16),
             E::F32 => with!(f32),
             E::F64 => with!(f64),
-            other => Err($crate::median::global::no_order($array.name(), other)),
+            other => Err($crate::median::global::no_order($name, other)),
         }
     }};
 }
@@ -82,8 +80,9 @@ pub fn filter(
         target,
         window,
         region: shares[comm.rank()].clone(),
+        behind: depth(&[target], source.descriptor()),
     };
-    of_real!(source, T => {
+    of_real!((source.name(), source.element_type()), T => {
         let need = |budget: &MemoryBudget| pass.need_within::<T>(budget.limit());
         let budget = resources.enough(comm, PURPOSE, need)?;
         // 3. All fail alike.

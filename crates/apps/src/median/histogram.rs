@@ -7,9 +7,9 @@
 /// Writes the medians of the windows of `width` columns of all `rows`, whose
 /// values sort as unsigned once the bits `sign` are reversed.
 pub(super) fn medians(rows: &[&[u8]], width: usize, result: &mut [u8], sign: u8) {
-    let half = (rows.len() * width / 2) as u32;
-    let mut counts = [0u32; 256];
-    let (mut median, mut below) = (0usize, 0u32);
+    let half = (rows.len() * width / 2) as u64;
+    let mut counts = [0u64; 256];
+    let (mut median, mut below) = (0usize, 0u64);
     for row in rows {
         for value in &row[..width] {
             counts[usize::from(value ^ sign)] += 1;
@@ -22,7 +22,7 @@ pub(super) fn medians(rows: &[&[u8]], width: usize, result: &mut [u8], sign: u8)
                 let come = usize::from(row[column + width - 1] ^ sign);
                 counts[gone] -= 1;
                 counts[come] += 1;
-                below = below + u32::from(come < median) - u32::from(gone < median);
+                below = below + u64::from(come < median) - u64::from(gone < median);
             }
         }
         while below > half {

@@ -41,18 +41,32 @@ impl<T: Real> MedianKernel<T> {
         }
     }
 
-    /// The bytes of working memory for blocks whose planes have this shape
-    /// (all axes but the slowest; halo included).
-    pub fn bytes(window: &[usize], plane: &[usize]) -> u64 {
-        let size = size_of::<T>() as u64;
-        let values = window.iter().map(|extent| *extent as u64);
-        let high = values.clone().next().unwrap_or(1);
-        let wide = window.last().map_or(1, |extent| *extent as u64);
-        let (rows, row) = match plane {
-            [rows @ .., row] => (rows.iter().map(|n| *n as u64).product::<u64>(), *row as u64),
-            [] => (1, 1),
+    /// The bytes of working memory for blocks whose core has at most this
+    /// shape, in file order.
+    pub fn bytes(window: &[usize], core: &[usize]) -> u64 {
+        let product = |lengths: &mut dyn Iterator<Item = u64>| {
+            lengths.fold(1, |product: u64, length| product.saturating_mul(length))
         };
-        high * rows * (row + wide) * size + Room::<T::Key>::bytes(values.product())
+        let mut extents = window.iter().map(|extent| *extent as u64);
+        let values = product(&mut extents.clone());
+        let wide = extents.next_back().unwrap_or(1).max(1);
+        // Along a single axis there is one row; otherwise a ring of planes.
+        let reached = window
+            .iter()
+            .zip(core)
+            .enumerate()
+            .map(|(axis, (extent, length))| {
+                let (extent, length) = (*extent as u64, *length as u64);
+                match axis == 0 && window.len() > 1 {
+                    true => extent,
+                    false => length.saturating_add(extent).saturating_sub(1),
+                }
+            });
+        let ring = product(&mut { reached }).saturating_mul(size_of::<T>() as u64);
+        // The rows of a window are named, for counting twice.
+        let names = (values / wide).saturating_mul(2 * size_of::<&[u8]>() as u64);
+        let room = Room::<T::Key>::bytes(values);
+        ring.saturating_add(names).saturating_add(room)
     }
 
     /// Writes the median of the window around each element of the block's
@@ -76,9 +90,10 @@ impl<T: Real> MedianKernel<T> {
     /// The filter along a single axis.
     fn line(&mut self, keys: &[T::Key], core: &Range<usize>, result: &mut [T::Key]) {
         let width = self.window[0];
-        let mut row = vec![keys[0]; core.len() + width - 1];
-        load_row::<T>(keys, core, width / 2, &mut row);
-        medians::<T>(&[&row], width, result, &mut self.room);
+        self.ring.clear();
+        self.ring.resize(core.len() + width - 1, keys[0]);
+        load_row::<T>(keys, core, width / 2, &mut self.ring);
+        medians::<T>(&[&self.ring], width, result, &mut self.room);
     }
 
     fn planes(

@@ -1,18 +1,19 @@
 //! [`filter_local`]: the median filter on local placement, one file a rank.
 //!
-//! 1. The overlap areas of the source get the neighbours' rims, corners
-//!    included; at the edges of the array, its nearest elements. So windows
-//!    find everything in the rank's own file.
+//! 1. The overlap areas of the source get the neighbours' rims, as deep as the
+//!    window reaches and corners included; at the edges of the array, its
+//!    nearest elements. So windows find everything in the rank's own file.
 //! 2. Each rank filters its blocks from its file into its file.
 //! 3. The overlap areas of the result are filled, too.
 
 use outcore::{Block, Boundary, Comm, Error, LocalArray, MemoryBudget, Result};
 
-use super::global::{PURPOSE, of_real};
-use super::pass::Pass;
+use super::global::of_real;
+use super::pass::{PURPOSE, Pass};
 use super::window::Window;
-use crate::overlap::{check_placed_alike, depth_along, is_divided};
+use crate::overlap::{check_placed_alike, deepest_fill, depth_along, fill, is_divided};
 use crate::resources::Resources;
+use crate::slab_writer::depth;
 
 /// Collective: writes the median of the window around each element of `source`
 /// to the same place of `target`, which is placed alike. Both must be open for
@@ -27,9 +28,10 @@ pub fn filter_local(
 ) -> Result<()> {
     window.check(&source.whole().shape)?;
     check_placed_alike(source, target)?;
-    for (axis, reach) in window.reach().into_iter().enumerate() {
+    let reach = window.reach();
+    for (axis, reach) in reach.iter().enumerate() {
         let depth = depth_along(source, axis);
-        if is_divided(source, axis) && depth < reach {
+        if is_divided(source, axis) && depth < *reach {
             return Err(Error::Invalid(format!(
                 "the window {window} reaches {reach} elements along axis {axis}, but the overlap \
                  areas of {} are {depth} deep there; 'outcore convert {} NEW.oc --placement local' \
@@ -39,22 +41,24 @@ pub fn filter_local(
             )));
         }
     }
+    let behind = depth(&[target.part()], source.whole());
     let pass = |block: Block| Pass {
         source: source.part(),
         target: target.part(),
         window,
         region: block.part,
+        behind,
     };
-    of_real!(source.part(), T => {
+    of_real!((source.name(), source.whole().element_type), T => {
         let need = |budget: &MemoryBudget| {
             // The first block of a rank is as large as any.
             let first = source.blocks().next().map(pass);
             first.map_or(0, |pass| pass.need_within::<T>(budget.limit()))
         };
         let budget = resources.enough(comm, PURPOSE, need)?;
-        source.exchange_overlap(comm, Boundary::Nearest)?;
+        fill(comm, source, Boundary::Nearest, |axis| reach[axis])?;
         let filtered = source.blocks().try_for_each(|block| pass(block).run::<T>(&budget, resources));
         comm.agree(filtered)?;
-        target.exchange_overlap(comm, Boundary::Nearest)
+        fill(comm, target, Boundary::Nearest, |axis| deepest_fill(target, axis))
     })
 }

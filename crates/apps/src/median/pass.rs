@@ -2,8 +2,8 @@
 //! tile, by one rank.
 //!
 //! The path of the data: a [`Sweep`] reads tiles with a halo as wide as the
-//! window reaches, ahead and every element once; the kernel computes the core
-//! of a tile into a buffer; that is written behind.
+//! window reaches, every element once; the kernel computes the core of a tile
+//! into a buffer; that is written.
 //!
 //! Tiles take all of the fast axes, so that they stand in one piece in the
 //! file: slabs along the slowest axis if one index of it fits the memory, or
@@ -26,6 +26,9 @@ use crate::slab_writer::SlabWriter;
 /// enough to stay in the cache between reading, computing and writing.
 const GOOD: u64 = 1 << 20;
 
+/// What memory is needed for.
+pub(super) const PURPOSE: &str = "the median filter";
+
 /// The filter of a region.
 #[derive(Debug)]
 pub(super) struct Pass<'a> {
@@ -34,6 +37,8 @@ pub(super) struct Pass<'a> {
     pub(super) window: &'a Window,
     /// What is computed.
     pub(super) region: Section,
+    /// Tiles in flight to the target.
+    pub(super) behind: usize,
 }
 
 impl Pass<'_> {
@@ -49,10 +54,10 @@ impl Pass<'_> {
         // 1. The largest tiles that fit.
         let tile = self.fitting::<T>(budget.limit());
         let window: Vec<usize> = self.window_of_file();
-        let scratch = budget.reserve(self.scratch::<T>(&tile), "the median filter")?;
+        let scratch = budget.reserve(self.scratch::<T>(&tile), PURPOSE)?;
         let mut kernel = MedianKernel::<T>::new(&window);
-        let mut writer = SlabWriter::start(self.source, self.target, budget)?;
-        // 2. Read ahead, compute, write behind.
+        let mut writer = SlabWriter::start(self.source, self.target, self.behind, budget)?;
+        // 2. Read, compute, write.
         let core_within = |core: &Section, section: &Section| -> Vec<Range<usize>> {
             let pairs = ranges(self.source, core)
                 .into_iter()
@@ -106,23 +111,20 @@ impl Pass<'_> {
     /// The bytes that tiles of this shape need, all buffers together.
     fn need<T: Real>(&self, tile: &[u64]) -> u64 {
         let elements = tile.iter().product();
+        let writer = SlabWriter::<T>::need(self.source, self.target, self.behind, elements);
         self.plan(tile)
             .need(1)
             .saturating_add(self.scratch::<T>(tile))
-            .saturating_add(SlabWriter::<T>::need(self.source, self.target, elements))
+            .saturating_add(writer)
     }
 
     /// The bytes that the kernel needs for them.
     fn scratch<T: Real>(&self, tile: &[u64]) -> u64 {
-        let with_halo: Vec<u64> = (tile.iter().zip(self.window.extents()))
-            .map(|(length, extent)| length + extent - 1)
-            .collect();
-        let plane: Vec<usize> = in_file_order(self.source, &with_halo)
+        let core: Vec<usize> = in_file_order(self.source, tile)
             .into_iter()
-            .skip(1)
             .map(|length| length as usize)
             .collect();
-        MedianKernel::<T>::bytes(&self.window_of_file(), &plane)
+        MedianKernel::<T>::bytes(&self.window_of_file(), &core)
     }
 
     /// The shape of the largest good tiles within `limit`; of those with the
@@ -138,8 +140,12 @@ impl Pass<'_> {
             };
             let row = with(1).iter().product::<u64>() * size_of::<T>() as u64;
             let extent = self.window.extents()[*axis];
-            let good = (GOOD / row.max(1)).max(8 * (extent - 1)).max(1);
-            let most = self.whole_tiles(*axis, good).min(tile[*axis]);
+            let good = (GOOD / row.max(1))
+                .max((extent - 1).saturating_mul(8))
+                .max(1);
+            let most = self
+                .whole_tiles(*axis, good.min(tile[*axis]))
+                .min(tile[*axis]);
             if let Some(length) = largest(most, limit, |length| self.need::<T>(&with(length))) {
                 return with(self.whole_tiles_below(*axis, length));
             }

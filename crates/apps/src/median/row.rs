@@ -80,7 +80,8 @@ impl<K> Default for Room<K> {
 impl<K> Room<K> {
     /// The bytes that windows of so many values need at most.
     pub(super) fn bytes(values: u64) -> u64 {
-        values.max(LANES as u64 * values.min(MOST_POOLED as u64)) * size_of::<K>() as u64
+        let most = values.max(LANES as u64 * values.min(MOST_POOLED as u64));
+        most.saturating_mul(size_of::<K>() as u64)
     }
 }
 

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use outcore::storage::{CountedStore, MemoryStore};
-use outcore::{Array, ArrayDescriptor, Error, MemoryBudget, f16};
+use outcore::{Array, ArrayDescriptor, MemoryBudget, f16};
 use outcore_apps::Resources;
 use outcore_apps::laplace::{self, Edges, Float, Problem};
 use outcore_apps::median::{self, Real, Window};
 use proptest::prelude::*;
 
 use crate::arrays::{array, contents, fill, medians, random, swept};
+use crate::memory::with_memory;
 
 #[derive(Debug, Clone)]
 struct Case {
@@ -46,40 +47,6 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Runs with the memory of the case or, if that is too little, with what the
-/// error names as enough.
-fn with_memory<R: Send>(case: &Case, run: impl Fn(MemoryBudget) -> Result<R, Error> + Sync) -> R {
-    match run(MemoryBudget::of(case.memory)) {
-        Ok(result) => result,
-        Err(error) => {
-            let least = least_memory(&error.to_string());
-            assert!(least > case.memory, "{error}");
-            // The message rounds to three digits.
-            assert!(run(MemoryBudget::of(least - least / 100 - 1)).is_err());
-            run(MemoryBudget::of(least + least / 100)).unwrap()
-        }
-    }
-}
-
-/// The bytes that an error message names as enough.
-fn least_memory(message: &str) -> u64 {
-    let words: Vec<&str> = message.split_whitespace().collect();
-    let at = words
-        .iter()
-        .position(|word| *word == "least")
-        .unwrap_or_else(|| panic!("{message}"));
-    let number: f64 = words[at + 1]
-        .parse()
-        .unwrap_or_else(|_| panic!("{message}"));
-    let unit = match words[at + 2] {
-        "B" | "bytes" | "byte" => 1.0,
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        other => panic!("{other} in {message}"),
-    };
-    (number * unit) as u64
-}
-
 fn check_median<T: Real>(case: &Case, halves: &[u64], make: impl Fn(u64) -> T) {
     let shape = &case.shape;
     let window: Vec<u64> = shape
@@ -94,7 +61,7 @@ fn check_median<T: Real>(case: &Case, halves: &[u64], make: impl Fn(u64) -> T) {
     fill(&source, &values);
     let expected = medians(&values, shape, &window);
     let window = Window::new(&window).unwrap();
-    with_memory(case, |budget| {
+    with_memory(case.memory, |budget| {
         outcore::run(case.ranks, |comm| {
             median::filter(
                 comm,
@@ -128,7 +95,7 @@ fn check_laplace<T: Float>(case: &Case, edges: Edges, sweeps: u64, fuse: Option<
         fuse,
         ..Problem::new(sweeps)
     };
-    let solution = with_memory(case, |budget| {
+    let solution = with_memory(case.memory, |budget| {
         outcore::run(case.ranks, |comm| {
             let resources = Resources::of(budget.clone());
             laplace::solve(comm, &source, &results.each_ref(), &problem, &resources)
@@ -144,8 +111,6 @@ fn check_laplace<T: Float>(case: &Case, edges: Edges, sweeps: u64, fuse: Option<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
-
     #[test]
     fn median_in_files_is_median_in_memory(
         case in case(),
@@ -264,4 +229,91 @@ fn nonsense_is_refused_with_a_sentence() {
     };
     let result = array::<f32>("result", &[10, 10], "row");
     assert!(laplace(&real, &[&result], &twice).contains("2 arrays"));
+}
+
+#[test]
+fn ranks_with_different_memory_do_the_same_passes() {
+    let shape = [64, 64];
+    let values: Vec<f64> = random(64 * 64, 5).map(|n| n as f64).collect();
+    let source = array::<f64>("in", &shape, "row");
+    let results = [
+        array::<f64>("a", &shape, "row"),
+        array::<f64>("b", &shape, "row"),
+    ];
+    fill(&source, &values);
+    let solve = |least: u64| {
+        outcore::run(3, |comm| {
+            let memory = [1 << 20, least, 1 << 20][comm.rank()];
+            let resources = Resources::of(MemoryBudget::of(memory));
+            let problem = Problem::new(10);
+            laplace::solve(comm, &source, &results.each_ref(), &problem, &resources)
+        })
+    };
+    let solutions = solve(24 << 10).unwrap();
+    assert!(solutions.iter().all(|other| *other == solutions[0]));
+    assert!(solutions[0].passes > 3, "{:?}", solutions[0]);
+    let found = contents::<f64>(&results[solutions[0].holder]);
+    assert_eq!(found, swept(&values, &shape, Edges::Fixed, 10).0);
+    let message = solve(1 << 10).unwrap_err().to_string();
+    assert!(
+        message.contains("rank 1") && message.contains("at least"),
+        "{message}"
+    );
+}
+
+#[test]
+fn any_number_of_sweeps_is_done_or_refused() {
+    let solve = |shape: &[u64], sweeps: u64, fuse: Option<u64>, edges: Edges| {
+        let source = array::<f32>("in", shape, "row");
+        let results = [
+            array::<f32>("a", shape, "row"),
+            array::<f32>("b", shape, "row"),
+        ];
+        let problem = Problem {
+            fuse,
+            edges,
+            ..Problem::new(sweeps)
+        };
+        let solved = outcore::run(2, |comm| {
+            let resources = Resources::of(MemoryBudget::of(1 << 20));
+            laplace::solve(comm, &source, &results.each_ref(), &problem, &resources)
+        });
+        let solution = solved.map(|solutions| (solutions[0].sweeps, solutions[0].passes));
+        solution.map_err(|error| error.to_string())
+    };
+    for edges in [Edges::Fixed, Edges::Periodic] {
+        for shape in [&[9][..], &[9, 8]] {
+            let done = solve(shape, 5, Some(u64::MAX), edges);
+            assert_eq!(done, Ok((5, 1)));
+            let message = solve(shape, u64::MAX, Some(u64::MAX), edges).unwrap_err();
+            assert!(message.contains("not possible"), "{message}");
+            let message = solve(shape, u64::MAX, Some(1 << 32), edges).unwrap_err();
+            assert!(message.contains("at least"), "{message}");
+        }
+        let done = solve(&[0, 8], u64::MAX, None, edges);
+        assert_eq!(done, Ok((u64::MAX, 0)));
+    }
+    let grid = laplace::Grid::new(&[3, 3], Edges::Periodic);
+    for sweeps in [0, usize::MAX] {
+        let error = laplace::relax(&grid, &[0.0; 9], 0..3, sweeps, &mut [0.0; 9]).unwrap_err();
+        assert!(error.to_string().contains("not possible"), "{error}");
+    }
+    assert!(laplace::relax(&grid, &[0.0; 9], 2..4, 1, &mut [0.0; 6]).is_err());
+}
+
+#[test]
+fn long_windows_along_one_axis_take_little_memory() {
+    let (shape, window) = ([6000], [2001]);
+    let values: Vec<u16> = random(6000, 3).map(|n| n as u16).collect();
+    let (source, target) = (
+        array::<u16>("in", &shape, "row"),
+        array::<u16>("out", &shape, "row"),
+    );
+    fill(&source, &values);
+    outcore::run(2, |comm| {
+        let resources = Resources::of(MemoryBudget::of(256 << 10));
+        median::filter(comm, &source, &target, &Window::new(&window)?, &resources)
+    })
+    .unwrap();
+    assert_eq!(contents::<u16>(&target), medians(&values, &shape, &window));
 }

@@ -5,3 +5,4 @@ mod global_files;
 mod laplace_kernel;
 mod local_files;
 mod median_kernel;
+mod memory;

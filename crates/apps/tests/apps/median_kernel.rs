@@ -136,8 +136,6 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
     #[test]
     fn every_type_matches_sorted_windows(case in case()) {
         check(&case, |n| n as u8, Ord::cmp);
@@ -178,4 +176,20 @@ fn a_block_that_does_not_fit_is_refused() {
         .filter(&block, &mut [0; 8])
         .unwrap_err();
     assert!(error.to_string().contains("[2, 3]"), "{error}");
+}
+
+#[test]
+fn working_memory_grows_with_the_window_and_never_overflows() {
+    let bytes = |window: &[usize], core: &[usize]| MedianKernel::<f32>::bytes(window, core);
+    // A row of 1000 + 10,000 values, a window, and what names its one row.
+    let line = bytes(&[10_001], &[1000]);
+    assert!((4 * 21_001..4 * 22_000).contains(&line), "{line}");
+    // A ring of 5 planes of 12 rows of 106 values; forty-five of them pooled.
+    let ring = bytes(&[5, 3, 7], &[50, 10, 100]);
+    assert!(
+        ring >= 4 * 5 * 12 * 106 && ring < 4 * 5 * 12 * 106 + 64 * 1024,
+        "{ring}"
+    );
+    let huge = usize::MAX / 2;
+    assert_eq!(bytes(&[huge, huge, huge], &[huge, huge, huge]), u64::MAX);
 }
