@@ -2,10 +2,10 @@
 //!
 //! Copying between memory and a mapping that is kept needs no system call for
 //! each run of bytes. The one who copies asks for the address of the range it
-//! will touch, once every few megabytes; the answer is checked against the length that the
-//! file has then, and for writes against holes, since touching a mapped page
-//! that the file does not have, or for which there is no room on the disk, does
-//! not fail but ends the process (SIGBUS).
+//! will touch, and again every few megabytes; the answer is checked against the
+//! length that the file has then, and for writes against holes, since touching
+//! a mapped page that the file does not have, or for which there is no room on
+//! the disk, does not fail but ends the process (SIGBUS).
 //!
 //! What is NOT protected against ends the process in the same way:
 //! - another program, or another thread, that cuts the file or punches holes

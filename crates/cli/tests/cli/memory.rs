@@ -1,5 +1,8 @@
 //! `--memory` caps what the program takes, whatever the array.
 
+#[cfg(target_os = "linux")]
+use std::process::Stdio;
+
 use crate::program::Place;
 
 const MIB: u64 = 1 << 20;
@@ -51,7 +54,8 @@ fn the_least_memory_is_enough_for_right_values() {
 /// own and shared pages, without those of mapped files.
 #[cfg(target_os = "linux")]
 fn peak(place: &Place, line: &str) -> u64 {
-    let mut child = place.command(line.split(' ')).spawn().expect("it starts");
+    let mut command = place.command(line.split(' '));
+    let mut child = command.stdout(Stdio::null()).spawn().expect("it starts");
     let status = format!("/proc/{}/status", child.id());
     let mut most = 0;
     loop {
@@ -71,21 +75,54 @@ fn peak(place: &Place, line: &str) -> u64 {
     }
 }
 
+/// Asserts that no command takes more than `cap` and what a program takes anyway.
+#[cfg(target_os = "linux")]
+fn stays_below(place: &Place, cap: u64, lines: &[&str]) {
+    for line in lines {
+        let most = peak(place, &format!("{line} --memory {cap}"));
+        assert!(most > 0, "outcore {line}: nothing was seen");
+        assert!(most <= cap + 32 * MIB, "outcore {line}: {} MiB", most / MIB);
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn peak_memory_stays_within_the_cap() {
     let place = Place::new();
     place.ok("create big.oc --shape 8192x8192 --type f32 --layout column");
     place.ok("create half.npy --shape 4096x4096 --type f32");
-    for line in [
-        "read big.oc -o copy.npy --force --memory 8MiB",
-        "read big.oc ::2 -o copy.npy --force --memory 8MiB --ranks 4 --strategy sieving",
-        "read big.oc ::2,::2 -o raw:copy.bin?shape=4096x4096&type=f32&byteorder=big --force --memory 8MiB",
-        "write big.oc ::2,::2 --from half.npy --memory 8MiB --strategy sieving",
-        "write big.oc --fill index --memory 8MiB --ranks 3",
-    ] {
-        let most = peak(&place, line);
-        assert!(most > 0, "outcore {line}: nothing was seen");
-        assert!(most <= (8 + 32) * MIB, "outcore {line}: {} MiB", most / MIB);
+    let lines = [
+        "read big.oc -o copy.npy --force",
+        "read big.oc ::2 -o copy.npy --force --ranks 4 --strategy sieving",
+        "read big.oc ::2,::2 -o raw:copy.bin?shape=4096x4096&type=f32&byteorder=big --force",
+        "write big.oc ::2,::2 --from half.npy --strategy sieving",
+        "write big.oc --fill index --ranks 3",
+    ];
+    stays_below(&place, 8 * MIB, &lines);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn conversions_and_applications_stay_within_the_cap() {
+    let place = Place::new();
+    place.ok("create big.oc --shape 8192x4096 --type f32");
+    for ranks in ["--ranks 1", "--ranks 4"] {
+        let lines = [
+            "convert big.oc column.npy --layout column --force",
+            "convert big.oc tiled.oc --layout tiled:100x300 --force",
+            "median big.oc result.oc --window 3x3 --force",
+            "laplace big.oc result.oc --sweeps 4 --force",
+        ]
+        .map(|line| format!("{line} {ranks}"));
+        stays_below(&place, 16 * MIB, &lines.each_ref().map(String::as_str));
     }
+    // Ranks with a file each.
+    let spread = "--distribution block,block --grid 2x2 --overlap 4,4 --ranks 4";
+    let lines = [
+        &format!("convert big.oc parts.oc {spread} --force"),
+        "median parts.oc result.oc --window 3x3 --force",
+        "laplace parts.oc result.oc --sweeps 4 --force",
+        "convert parts.oc back.npy --ranks 4 --force",
+    ];
+    stays_below(&place, 16 * MIB, &lines);
 }
