@@ -35,6 +35,11 @@ impl Progress {
         Ok(cell.get_or_init(|| Self::new(label, bytes, shown)))
     }
 
+    /// A bar for work on `bytes` that one rank does for all.
+    pub(crate) fn alone(label: &'static str, bytes: u64) -> Self {
+        Self::new(label, bytes, true)
+    }
+
     fn new(label: &'static str, bytes: u64, shown: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template(

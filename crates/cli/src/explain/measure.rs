@@ -3,7 +3,7 @@
 //! One rank tries every strategy in turn; several ranks, as threads that start
 //! together, the strategy that each has chosen. The best of three counts, of
 //! slow ones fewer. A write puts back what was read just before, outside of
-//! the measured time.
+//! the measured time. A try that takes long has a progress bar of its own.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use outcore::{Array, MemoryBudget, Pieces, Result, Section, Strategy, Tuning};
 
 use super::{Account, Explain};
+use crate::progress::Progress;
 
 /// The most that a rank holds in memory.
 const PIECE: u64 = 64 << 20;
@@ -37,8 +38,12 @@ impl Explain {
         if bytes > MemoryBudget::machine().limit() {
             return Ok(());
         }
-        let read = |piece: &Section, values: &mut [u8]| array.read_bytes(piece, values);
-        move_pieces(array, &between, PIECE, read)
+        let progress = Progress::alone("reading", bytes);
+        move_pieces(array, &between, PIECE, |piece, values| {
+            array.read_bytes(piece, values)?;
+            progress.add(values.len() as u64);
+            Ok(())
+        })
     }
 
     /// Measures what the accounts predict.
@@ -88,6 +93,17 @@ impl Explain {
             {
                 array.store().forget()?;
             }
+            let sizes = arrays.iter().map(|array| array.layout().element_size());
+            let bytes = accesses
+                .iter()
+                .zip(sizes)
+                .map(|((section, _), size)| section.count() * size)
+                .fold(0, u64::saturating_add);
+            let label = match accesses {
+                [(_, strategy)] => strategy.name(),
+                _ => "measuring",
+            };
+            let progress = &Progress::alone(label, bytes);
             let start = Barrier::new(accesses.len());
             let piece = PIECE / accesses.len() as u64;
             let outcomes: Vec<Result<f64>> = std::thread::scope(|scope| {
@@ -98,7 +114,7 @@ impl Explain {
                         let (start, section) = (&start, *section);
                         scope.spawn(move || {
                             start.wait();
-                            self.once_through(array, section, piece)
+                            self.once_through(array, section, piece, progress)
                         })
                     })
                     .collect();
@@ -124,7 +140,13 @@ impl Explain {
     }
 
     /// The seconds of moving `section` once, in pieces that fit into memory.
-    fn once_through(&self, array: &Array, section: &Section, piece: u64) -> Result<f64> {
+    fn once_through(
+        &self,
+        array: &Array,
+        section: &Section,
+        piece: u64,
+        progress: &Progress,
+    ) -> Result<f64> {
         let mut seconds = 0.0;
         move_pieces(array, section, piece, |piece, values| {
             if self.rewrite {
@@ -140,6 +162,7 @@ impl Explain {
                 array.read_bytes(piece, values)?;
             }
             seconds += start.elapsed().as_secs_f64();
+            progress.add(values.len() as u64);
             Ok(())
         })?;
         Ok(seconds)
