@@ -18,6 +18,8 @@ mod local;
 mod multicast;
 mod partitioned;
 pub(crate) mod parts;
+mod planes;
+mod sequence;
 mod shift;
 mod slabs;
 mod staging;

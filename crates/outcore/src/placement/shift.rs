@@ -25,10 +25,16 @@ use crate::error::{Error, Result};
 use crate::fill::Fill;
 use crate::placement::local::LocalArray;
 use crate::placement::parts::{PartAxis, fitting};
+use crate::placement::planes::{
+    Planes, Side, downwards, first_to_last, last_end, last_to_first, too_short, upwards,
+};
 use crate::placement::staging::PIECE;
 
 /// Most indices of one axis that a list of planes names.
 const INDICES: u64 = 1 << 14;
+
+/// Which planes move: of an axis, for the rank at a coordinate, so many.
+type Which = fn(&PartAxis, u64, u64) -> Side;
 
 /// What the overlap areas at the ends of an axis get.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,23 +47,6 @@ pub enum Boundary {
     Nearest,
     /// Nothing: they keep what they hold.
     Keep,
-}
-
-/// Planes at the same place of several blocks: `depth` positions from `first`
-/// on, and again at every `pitch`.
-#[derive(Clone, Copy)]
-struct Planes {
-    first: u64,
-    pitch: u64,
-    blocks: u64,
-    depth: u64,
-}
-
-/// What one rank sends and receives in a transfer, and with whom.
-#[derive(Default)]
-struct Side {
-    sends: Option<(usize, Planes)>,
-    receives: Option<(usize, Planes)>,
 }
 
 impl LocalArray {
@@ -102,13 +91,17 @@ impl LocalArray {
         let (below, above) = self.depths(axis, depth);
         // 2. From neighbour to neighbour, upwards and downwards.
         let mut outcome = Ok(());
-        self.transfer(comm, axis, &self.upwards(axis, below), &mut outcome)?;
-        self.transfer(comm, axis, &self.downwards(axis, above), &mut outcome)?;
+        let mut transfer = |depth, which: Which| {
+            let side = self.side(axis, depth, which);
+            self.transfer(comm, axis, &side, &mut outcome)
+        };
+        transfer(below, upwards)?;
+        transfer(above, downwards)?;
         // 3. The ends of the axis.
         match boundary {
             Boundary::Circular => {
-                self.transfer(comm, axis, &self.last_to_first(axis, below), &mut outcome)?;
-                self.transfer(comm, axis, &self.first_to_last(axis, above), &mut outcome)?;
+                transfer(below, last_to_first)?;
+                transfer(above, first_to_last)?;
             }
             Boundary::Value(value) => {
                 outcome = outcome.and_then(|()| self.fill_ends(axis, (below, above), value));
@@ -144,7 +137,8 @@ impl LocalArray {
             ));
         }
         let (below, above) = self.depths(number, depth);
-        if let Some(short) = too_short(axis, below, above, boundary) {
+        let circular = boundary == Boundary::Circular;
+        if let Some(short) = too_short(axis, below, above, circular) {
             return wrong(format!(
                 "an overlap of depth {} along axis {number} is deeper than the neighbour's \
                  block, which has {short} (extent {} in blocks of {} on {} ranks); use a depth \
@@ -184,91 +178,12 @@ impl LocalArray {
         grid.fold(0, |rank, (extent, at)| rank * extent + at) as usize
     }
 
-    /// The last planes of each block into the area below the next one.
-    fn upwards(&self, number: usize, depth: u64) -> Side {
-        let Some(at) = self.coordinate(number) else {
-            return Side::default();
-        };
-        let axis = &self.parts.axes()[number];
-        let (with_next, from) = (with_next(axis, at), u64::from(at == 0));
-        Side {
-            sends: Some((
-                self.rank_along(number, (at + 1) % axis.ranks()),
-                Planes {
-                    first: axis.below + axis.block() - depth.min(axis.block()),
-                    pitch: axis.pitch(),
-                    blocks: with_next,
-                    depth,
-                },
-            )),
-            receives: Some((
-                self.rank_along(number, (at + axis.ranks() - 1) % axis.ranks()),
-                Planes {
-                    first: from * axis.pitch() + axis.below - depth,
-                    pitch: axis.pitch(),
-                    blocks: axis.blocks(at) - from,
-                    depth,
-                },
-            )),
-        }
-    }
-
-    /// The first planes of each block into the area above the previous one.
-    fn downwards(&self, number: usize, depth: u64) -> Side {
-        let Some(at) = self.coordinate(number) else {
-            return Side::default();
-        };
-        let axis = &self.parts.axes()[number];
-        let (with_next, from) = (with_next(axis, at), u64::from(at == 0));
-        Side {
-            sends: Some((
-                self.rank_along(number, (at + axis.ranks() - 1) % axis.ranks()),
-                Planes {
-                    first: from * axis.pitch() + axis.below,
-                    pitch: axis.pitch(),
-                    blocks: axis.blocks(at) - from,
-                    depth,
-                },
-            )),
-            receives: Some((
-                self.rank_along(number, (at + 1) % axis.ranks()),
-                Planes {
-                    first: axis.below + axis.block(),
-                    pitch: axis.pitch(),
-                    blocks: with_next,
-                    depth,
-                },
-            )),
-        }
-    }
-
-    /// Round the ring: the last planes of the axis below its first block.
-    fn last_to_first(&self, number: usize, depth: u64) -> Side {
-        let Some(at) = self.coordinate(number) else {
-            return Side::default();
-        };
-        let axis = &self.parts.axes()[number];
-        let (owner, end) = last_end(axis);
-        let sends = (at == owner).then(|| (self.rank_along(number, 0), one(end - depth, depth)));
-        let receives = (at == 0).then(|| {
-            (
-                self.rank_along(number, owner),
-                one(axis.below - depth, depth),
-            )
-        });
-        Side { sends, receives }
-    }
-
-    /// Round the ring: the first planes of the axis above its last block.
-    fn first_to_last(&self, number: usize, depth: u64) -> Side {
-        let Some(at) = self.coordinate(number) else {
-            return Side::default();
-        };
-        let axis = &self.parts.axes()[number];
-        let (owner, end) = last_end(axis);
-        let sends = (at == 0).then(|| (self.rank_along(number, owner), one(axis.below, depth)));
-        let receives = (at == owner).then(|| (self.rank_along(number, 0), one(end, depth)));
-        Side { sends, receives }
+    /// What this rank sends and receives; nothing if it owns nothing.
+    fn side(&self, axis: usize, depth: u64, which: Which) -> Side {
+        let at = self.coordinate(axis);
+        at.map_or_else(Side::default, |at| {
+            which(&self.parts.axes()[axis], at, depth)
+        })
     }
 
     /// Collective: moves the planes. A failure of this rank is kept in
@@ -280,7 +195,7 @@ impl LocalArray {
         side: &Side,
         outcome: &mut Result<()>,
     ) -> Result<()> {
-        let pieces = |planes: &Option<(usize, Planes)>| {
+        let pieces = |planes: &Option<(u64, Planes)>| {
             let planes = planes.as_ref().map(|(_, planes)| *planes);
             planes
                 .into_iter()
@@ -302,11 +217,11 @@ impl LocalArray {
                 if outcome.is_ok() {
                     *outcome = part.read_bytes(section, &mut out);
                 }
-                exchange.send(*peer, &out);
+                exchange.send(self.rank_along(axis, *peer), &out);
             }
             if let (Some(section), Some((peer, _))) = (&to, &side.receives) {
                 into.resize((section.count() * size) as usize, 0);
-                exchange.receive(*peer, &mut into);
+                exchange.receive(self.rank_along(axis, *peer), &mut into);
             }
             comm.exchange(&mut exchange)?;
             if let (Some(section), Ok(())) = (&to, &*outcome) {
@@ -346,8 +261,8 @@ impl LocalArray {
         };
         let axis = &self.parts.axes()[number];
         let (owner, end) = last_end(axis);
-        let first = (at == 0).then(|| (one(axis.below - below, below), axis.below));
-        let last = (at == owner).then(|| (one(end, above), end - 1));
+        let first = (at == 0).then(|| (Planes::one(axis.below - below, below), axis.below));
+        let last = (at == owner).then(|| (Planes::one(end, above), end - 1));
         first.into_iter().chain(last).collect()
     }
 
@@ -371,7 +286,7 @@ impl LocalArray {
         let size = part.layout().element_size();
         let mut bytes = Vec::new();
         for (area, nearest) in self.ends(axis, depths) {
-            for piece in self.pieces(axis, one(nearest, 1)) {
+            for piece in self.pieces(axis, Planes::one(nearest, 1)) {
                 bytes.resize((piece.count() * size) as usize, 0);
                 part.read_bytes(&piece, &mut bytes)?;
                 for position in area.first..area.first + area.depth {
@@ -383,69 +298,6 @@ impl LocalArray {
         }
         Ok(())
     }
-}
-
-impl Planes {
-    /// The positions of `blocks` blocks from number `start` on.
-    fn indices(&self, start: u64, blocks: u64) -> AxisSection {
-        let first = self.first + start * self.pitch;
-        let end = first + (blocks - 1) * self.pitch + self.depth;
-        if blocks == 1 {
-            return AxisSection::span(first, end);
-        }
-        if self.depth == 1 {
-            return AxisSection::range(first, end, self.pitch).expect("a pitch is at least 1");
-        }
-        let block = |number: u64| first + number * self.pitch;
-        let all = (0..blocks).flat_map(|number| (0..self.depth).map(move |at| block(number) + at));
-        AxisSection::list(all.collect::<Vec<_>>()).expect("planes are at most a pitch deep")
-    }
-}
-
-/// Planes of one block.
-fn one(first: u64, depth: u64) -> Planes {
-    Planes {
-        first,
-        pitch: depth.max(1),
-        blocks: 1,
-        depth,
-    }
-}
-
-/// How many blocks of the rank at coordinate `at` have a next one.
-fn with_next(axis: &PartAxis, at: u64) -> u64 {
-    let last_is_here = (axis.all_blocks() - 1) % axis.ranks() == at;
-    axis.blocks(at) - u64::from(last_is_here)
-}
-
-/// Who has the last block of the axis, and the position behind its last index.
-fn last_end(axis: &PartAxis) -> (u64, u64) {
-    let last = axis.all_blocks() - 1;
-    let start = last / axis.ranks() * axis.pitch() + axis.below;
-    (last % axis.ranks(), start + axis.block_len(last))
-}
-
-/// The indices of a block that is shorter than the planes wanted of it.
-fn too_short(axis: &PartAxis, below: u64, above: u64, boundary: Boundary) -> Option<u64> {
-    let blocks = axis.all_blocks();
-    let last = axis.block_len(blocks.checked_sub(1)?);
-    let circular = boundary == Boundary::Circular;
-    let mut wanted = Vec::new();
-    if blocks > 1 {
-        // Every block but the last has a next one, every one but the first a
-        // previous one.
-        wanted.push((axis.block(), below));
-        wanted.push((last, above));
-    }
-    if blocks > 2 {
-        wanted.push((axis.block(), above));
-    }
-    if circular {
-        wanted.push((last, below));
-        wanted.push((axis.block_len(0), above));
-    }
-    let short = wanted.into_iter().filter(|(has, depth)| has < depth);
-    short.map(|(has, _)| has).min()
 }
 
 #[cfg(test)]
@@ -465,7 +317,7 @@ mod tests {
         let descriptor = ArrayDescriptor::new(&shape, ElementType::F64).placed(placement);
         Array::create(name, &descriptor).unwrap();
         let local = LocalArray::open_part(name, 1).unwrap();
-        let side = local.upwards(0, 64);
+        let side = local.side(0, 64, upwards);
         let pieces: Vec<_> = [side.sends, side.receives]
             .into_iter()
             .flatten()

@@ -2,12 +2,9 @@
 //! its storage order, so that any program can open a locally placed array and
 //! every command works on it.
 //!
-//! A byte of the global sequence belongs to an element, the element to a block
-//! of each axis, and the blocks to the file of one rank ([`Parts`]). Indices
-//! that follow one another along the fastest axis inside one block follow one
-//! another in that file, so a request falls apart into one piece for each line
-//! and block that it crosses; pieces that touch in one file are joined again.
-//! Overlap areas are not seen.
+//! [`Sequence`] says where which byte stands; overlap areas are not seen. A
+//! batch of requests is taken apart into pieces, and each file gets its pieces
+//! in batches of their own.
 //!
 //! The length is fixed. Files are opened when they are first used. A lock of
 //! bytes of the whole is a lock of every file that has some of them, each from
@@ -26,6 +23,7 @@ use crate::error::{Error as ArrayError, Result as ArrayResult};
 use crate::format::open_file;
 use crate::format::raw::RawFile;
 use crate::placement::parts::Parts;
+use crate::placement::sequence::{Extent, Sequence};
 
 /// Pieces gathered before the files are asked.
 const BATCH: usize = 4096;
@@ -38,38 +36,16 @@ const SAMPLE_BYTES: u64 = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct PartsStore {
     array: String,
-    parts: Parts,
+    /// Where which byte stands.
+    sequence: Sequence,
     files: Vec<PartFile>,
     access: Access,
-    element_size: u64,
-    slowest_first: Vec<usize>,
-    /// The ranks from one coordinate of each axis of the grid to the next.
-    grid_steps: Vec<u64>,
-    len: u64,
 }
 
 #[derive(Debug)]
 struct PartFile {
     file: RawFile,
-    /// The bytes from one position of each axis to the next.
-    steps: Vec<u64>,
     opened: OnceLock<Arc<dyn Store>>,
-}
-
-/// Bytes of a request that lie together in one file.
-struct Piece {
-    part: usize,
-    offset: u64,
-    len: usize,
-}
-
-/// The bytes of one file from the first to the last of those that a range of
-/// the whole has there.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Extent {
-    part: usize,
-    start: u64,
-    end: u64,
 }
 
 impl PartsStore {
@@ -81,31 +57,20 @@ impl PartsStore {
         access: Access,
     ) -> ArrayResult<Self> {
         let mut opened = Vec::with_capacity(files.len());
-        let mut layout = None;
+        let mut layouts = Vec::with_capacity(files.len());
         for (rank, file) in files.into_iter().enumerate() {
             let own = file.descriptor.check(array)?;
             check_file(array, rank, &file, &own)?;
+            layouts.push(own);
             opened.push(PartFile {
-                steps: steps(&own),
                 file,
                 opened: OnceLock::new(),
             });
-            layout = Some(own);
         }
-        let layout = layout.ok_or_else(|| ArrayError::format(array, "there is no rank"))?;
-        let element_size = layout.element_size();
-        let shape = parts.distribution().shape();
-        let mut grid_steps = vec![1; shape.len()];
-        for axis in (1..shape.len()).rev() {
-            grid_steps[axis - 1] = grid_steps[axis] * parts.distribution().grid()[axis];
-        }
+        let sequence = Sequence::new(parts, &layouts);
         Ok(Self {
             array: array.into(),
-            grid_steps,
-            len: shape.iter().product::<u64>() * element_size,
-            element_size,
-            slowest_first: layout.slowest_first().to_vec(),
-            parts,
+            sequence: sequence.ok_or_else(|| ArrayError::format(array, "there is no rank"))?,
             files: opened,
             access,
         })
@@ -126,128 +91,16 @@ impl PartsStore {
         Ok(opened.get_or_init(|| store))
     }
 
-    /// The first piece of the `len` bytes at `offset`, which is inside.
-    fn first_piece(&self, offset: u64, len: usize) -> Piece {
-        let (element, within) = (offset / self.element_size, offset % self.element_size);
-        let shape = self.parts.distribution().shape();
-        // Where the element stands along each axis, the fastest first.
-        let along = |rest: &mut u64, axis: usize| {
-            let index = *rest % shape[axis];
-            *rest /= shape[axis];
-            self.parts.axes()[axis].locate(index)
-        };
-        let fastest_first = || self.slowest_first.iter().rev();
-        let (mut rest, mut part, mut follow) = (element, 0, None);
-        for axis in fastest_first() {
-            let (owner, _, follows) = along(&mut rest, *axis);
-            part += owner * self.grid_steps[*axis];
-            follow.get_or_insert(follows);
-        }
-        let part = part as usize;
-        let steps = &self.files[part].steps;
-        let (mut rest, mut start) = (element, 0);
-        for axis in fastest_first() {
-            start += steps[*axis] * along(&mut rest, *axis).1;
-        }
-        let room = follow.unwrap_or(1) * self.element_size - within;
-        Piece {
-            part,
-            offset: start + within,
-            len: room.min(len as u64) as usize,
-        }
-    }
-
-    /// The pieces of the `len` bytes at `offset`, joined where they touch.
-    fn pieces(&self, offset: u64, len: usize) -> impl Iterator<Item = Piece> {
-        let mut done = 0;
-        let next = move || {
-            let piece = (done < len).then(|| self.first_piece(offset + done as u64, len - done))?;
-            done += piece.len;
-            Some(piece)
-        };
-        let mut found = std::iter::from_fn(next).peekable();
-        std::iter::from_fn(move || {
-            let mut piece = found.next()?;
-            let touches = |piece: &Piece, next: &Piece| {
-                next.part == piece.part && next.offset == piece.offset + piece.len as u64
-            };
-            while let Some(next) = found.next_if(|next| touches(&piece, next)) {
-                piece.len += next.len;
-            }
-            Some(piece)
-        })
-    }
-
-    /// The files that have bytes of the `len` at `offset`, which are inside, in
-    /// ascending order.
-    ///
-    /// The first and the last element of the range agree in the slowest axes,
-    /// up to the first along which they differ. Along that one, whoever owns an
-    /// index between the two takes part, with the positions from its first such
-    /// index to its last; along the faster axes, everybody with everything.
-    fn extents(&self, offset: u64, len: u64) -> Vec<Extent> {
-        let shape = self.parts.distribution().shape();
-        let (mut first, mut last) = (
-            offset / self.element_size,
-            (offset + len - 1) / self.element_size,
-        );
-        let mut below = self.len / self.element_size;
-        let (mut owners, mut fixed) = (0, Vec::new());
-        let mut slowest_first = self.slowest_first.iter().peekable();
-        while let Some(axis) = slowest_first.next() {
-            below /= shape[*axis];
-            let (lower, upper) = (first / below, last / below);
-            (first, last) = (first % below, last % below);
-            let along = &self.parts.axes()[*axis];
-            if lower == upper && slowest_first.peek().is_some() {
-                let (owner, position, _) = along.locate(lower);
-                owners += owner * self.grid_steps[*axis];
-                fixed.push((*axis, position));
-                continue;
-            }
-            let faster: Vec<usize> = slowest_first.copied().collect();
-            let mut extents = Vec::new();
-            for at in 0..along.ranks() {
-                let Some((from, to)) = along.between(at, lower, upper) else {
-                    continue;
-                };
-                for part in self.all_along(owners + at * self.grid_steps[*axis], &faster) {
-                    let steps = &self.files[part].steps;
-                    let start: u64 = fixed.iter().map(|(axis, at)| steps[*axis] * at).sum();
-                    let (start, end) =
-                        (start + steps[*axis] * from, start + steps[*axis] * (to + 1));
-                    extents.push(Extent { part, start, end });
-                }
-            }
-            extents.retain(|extent| extent.start < extent.end);
-            extents.sort();
-            return extents;
-        }
-        Vec::new()
-    }
-
-    /// The parts at all coordinates along `axes`; those along the others are
-    /// in `part`.
-    fn all_along(&self, part: u64, axes: &[usize]) -> Vec<usize> {
-        let mut parts = vec![part as usize];
-        for axis in axes {
-            let (ranks, step) = (self.parts.axes()[*axis].ranks(), self.grid_steps[*axis]);
-            let at = |part: usize| (0..ranks).map(move |at| part + (at * step) as usize);
-            parts = parts.into_iter().flat_map(at).collect();
-        }
-        parts
-    }
-
     /// Locks what the files have of a range.
     fn lock_files<'a>(
         &'a self,
         (offset, len): (u64, u64),
         lock: impl Fn(&'a dyn Store, u64, u64) -> Result<Option<RangeLock<'a>>>,
     ) -> Result<Option<RangeLock<'a>>> {
-        let len = len.min(self.len.saturating_sub(offset));
+        let len = len.min(self.sequence.len().saturating_sub(offset));
         let mut locks = Vec::new();
         if len > 0 {
-            for Extent { part, start, end } in self.extents(offset, len) {
+            for Extent { part, start, end } in self.sequence.extents(offset, len) {
                 locks.extend(lock(&**self.file(part)?, start, end - start)?);
             }
             return Ok(Some(RangeLock::together(locks)));
@@ -269,7 +122,7 @@ impl PartsStore {
     fn check_within(&self, offset: u64, len: usize) -> Result<()> {
         if offset
             .checked_add(len as u64)
-            .is_some_and(|end| end <= self.len)
+            .is_some_and(|end| end <= self.sequence.len())
         {
             return Ok(());
         }
@@ -277,7 +130,7 @@ impl PartsStore {
             store: self.name(),
             offset,
             wanted: len as u64,
-            end: self.len,
+            end: self.sequence.len(),
         })
     }
 }
@@ -316,28 +169,17 @@ pub(crate) fn check_file(
     Ok(())
 }
 
-/// The bytes from one index of each axis to the next.
-fn steps(layout: &Layout) -> Vec<u64> {
-    let mut steps = vec![0; layout.shape().len()];
-    let mut step = layout.element_size();
-    for axis in layout.slowest_first().iter().rev() {
-        steps[*axis] = step;
-        step *= layout.shape()[*axis];
-    }
-    steps
-}
-
 impl Store for PartsStore {
     fn name(&self) -> String {
         format!("the local files of {}", self.array)
     }
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        if offset >= self.len || buffer.is_empty() {
+        if offset >= self.sequence.len() || buffer.is_empty() {
             return Ok(0);
         }
-        let inside = (self.len - offset).min(buffer.len() as u64) as usize;
-        let piece = self.first_piece(offset, inside);
+        let inside = (self.sequence.len() - offset).min(buffer.len() as u64) as usize;
+        let piece = self.sequence.first_piece(offset, inside);
         let file = self.file(piece.part).map_err(io::Error::other)?;
         file.read_some_at(piece.offset, &mut buffer[..piece.len])
     }
@@ -348,17 +190,17 @@ impl Store for PartsStore {
         if data.is_empty() {
             return Ok(0);
         }
-        let piece = self.first_piece(offset, data.len());
+        let piece = self.sequence.first_piece(offset, data.len());
         let file = self.file(piece.part).map_err(io::Error::other)?;
         file.write_some_at(piece.offset, &data[..piece.len])
     }
 
     fn len(&self) -> Result<u64> {
-        Ok(self.len)
+        Ok(self.sequence.len())
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
-        if len == self.len {
+        if len == self.sequence.len() {
             return Ok(());
         }
         let source = io::Error::new(
@@ -387,7 +229,7 @@ impl Store for PartsStore {
         for ReadRequest { offset, buffer } in requests {
             self.check_within(*offset, buffer.len())?;
             let mut rest = &mut **buffer;
-            for piece in self.pieces(*offset, rest.len()) {
+            for piece in self.sequence.pieces(*offset, rest.len()) {
                 let (buffer, after) = rest.split_at_mut(piece.len);
                 let offset = piece.offset;
                 gathered.push((piece.part, ReadRequest { offset, buffer }));
@@ -405,7 +247,7 @@ impl Store for PartsStore {
         for WriteRequest { offset, data } in requests {
             self.check_within(*offset, data.len())?;
             let mut rest = *data;
-            for piece in self.pieces(*offset, rest.len()) {
+            for piece in self.sequence.pieces(*offset, rest.len()) {
                 let (data, after) = rest.split_at(piece.len);
                 let offset = piece.offset;
                 gathered.push((piece.part, WriteRequest { offset, data }));
@@ -419,7 +261,7 @@ impl Store for PartsStore {
     }
 
     fn cached(&self, offset: u64, len: u64) -> Option<f64> {
-        let len = len.min(self.len.checked_sub(offset)?);
+        let len = len.min(self.sequence.len().checked_sub(offset)?);
         if len == 0 {
             return None;
         }
@@ -427,7 +269,7 @@ impl Store for PartsStore {
         let mut sum = 0.0;
         for sample in 0..samples {
             let at = offset + (u128::from(len) * u128::from(sample) / u128::from(samples)) as u64;
-            let piece = self.first_piece(at, 1);
+            let piece = self.sequence.first_piece(at, 1);
             let bytes = SAMPLE_BYTES.min(len);
             sum += self.file(piece.part).ok()?.cached(piece.offset, bytes)?;
         }
@@ -482,8 +324,6 @@ impl PartsStore {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::array::Array;
     use crate::placement::local::LocalArray;
@@ -497,56 +337,6 @@ mod tests {
             .layout(layout.parse().unwrap())
             .placed(placement);
         Array::create(name, &descriptor).unwrap()
-    }
-
-    fn store_of(path: &std::path::Path) -> PartsStore {
-        let described = crate::format::native::describe(path).unwrap();
-        let (parts, files) = described.parts().unwrap();
-        PartsStore::open("a", parts, files, Access::ReadWrite).unwrap()
-    }
-
-    /// The extents against all pieces of each range.
-    #[test]
-    fn extents_are_the_bounds_of_what_a_range_touches() {
-        let cases = [
-            (&[7, 5][..], "block,block", "row", 6),
-            (&[7, 5], "cyclic(2),cyclic(2)", "column", 4),
-            (&[11], "cyclic(3)", "row", 2),
-            (&[3, 4, 5], "cyclic,*,cyclic(2)", "axes:1,2,0", 4),
-            (&[3], "block", "row", 5),
-        ];
-        for (shape, distribution, layout, ranks) in cases {
-            let directory = tempfile::tempdir().unwrap();
-            let path = directory.path().join("a.oc");
-            make(path.to_str().unwrap(), shape, distribution, layout, ranks);
-            let store = store_of(&path);
-            for offset in 0..store.len {
-                for len in 1..=store.len - offset {
-                    let mut touched: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
-                    for piece in store.pieces(offset, len as usize) {
-                        let end = piece.offset + piece.len as u64;
-                        let bounds = touched.entry(piece.part).or_insert((piece.offset, end));
-                        *bounds = (bounds.0.min(piece.offset), bounds.1.max(end));
-                    }
-                    let extents = store.extents(offset, len);
-                    assert!(extents.is_sorted());
-                    for (part, (start, end)) in touched {
-                        let found = extents.iter().find(|extent| extent.part == part);
-                        let found = found.expect("a file that is touched is locked");
-                        assert!(
-                            found.start <= start && end <= found.end,
-                            "{found:?} for {start}..{end}"
-                        );
-                    }
-                    // One element is in one file alone.
-                    if offset / 2 == (offset + len - 1) / 2 {
-                        let locked: u64 =
-                            extents.iter().map(|extent| extent.end - extent.start).sum();
-                        assert_eq!((extents.len(), locked), (1, 2));
-                    }
-                }
-            }
-        }
     }
 
     /// A rank that works on its own file and one that uses the whole keep each
