@@ -33,12 +33,14 @@ mod expression;
 mod layout;
 mod nest;
 mod order;
+mod pass;
 mod pattern;
 mod run;
 mod section;
 mod shape;
 mod tiles;
 mod tiling;
+mod window;
 
 pub use alignment::{AlignedDistribution, Alignment, TemplateAxis};
 pub use axis::AxisSection;
@@ -46,8 +48,10 @@ pub use distribution::{AxisDistribution, DistributedAxis, Distribution, OwnedPar
 pub use error::{Error, Result};
 pub use layout::Layout;
 pub use order::{Arrangement, Order};
+pub use pass::{Parts, Pass};
 pub use pattern::Pattern;
-pub use run::{Footprint, Pass, Passes, Run, Runs};
+pub use run::{Footprint, Passes, Run, Runs};
 pub use section::Section;
 pub use shape::{element_count, parse_shape, shape_text};
 pub use tiling::{Pieces, divide};
+pub use window::Window;

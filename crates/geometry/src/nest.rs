@@ -33,6 +33,20 @@ impl Dimension {
         }
     }
 
+    /// The last position that lies at most `distance` bytes of the file behind
+    /// the first.
+    fn position(&self, distance: u64) -> u64 {
+        let steps = distance / self.file_step;
+        let position = match &self.list {
+            None => steps,
+            Some((list, first)) => {
+                let limit = list.index(*first).saturating_add(steps).saturating_add(1);
+                list.count_below(limit) - first - 1
+            }
+        };
+        position.min(self.count - 1)
+    }
+
     /// How many positions of a list, from `at` on, follow each other at equal
     /// steps in the file, and that step. Two that are no neighbours are no
     /// stretch: the second may begin one.
@@ -127,6 +141,32 @@ impl Nest {
             len: first.len,
         };
         (raw, touching, Some(last))
+    }
+
+    /// How many bytes of the runs stand before `offset` in the file. Tells
+    /// `place`, for each dimension, the position of the last raw run that begins
+    /// at or before `offset`, if there is one.
+    ///
+    /// Raw runs ascend in the file, so these positions are the digits of the
+    /// distance from the first one, from the slowest dimension to the fastest.
+    pub(crate) fn seek(&self, offset: u64, mut place: impl FnMut(usize, u64)) -> u64 {
+        let Some((first, mut distance)) = self
+            .first
+            .and_then(|first| Some((first, offset.checked_sub(first.file_offset)?)))
+        else {
+            return 0;
+        };
+        let counts = self.dimensions.iter().map(|dimension| dimension.count);
+        let mut each = first.len * counts.product::<u64>();
+        let mut below = 0;
+        for (at, dimension) in self.dimensions.iter().enumerate() {
+            each /= dimension.count;
+            let position = dimension.position(distance);
+            below += position * each;
+            distance -= dimension.file_distance(0, position);
+            place(at, position);
+        }
+        below + distance.min(first.len)
     }
 
     /// What the runs take from the file if gaps of up to `gap` bytes are read

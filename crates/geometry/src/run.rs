@@ -13,6 +13,7 @@
 
 use crate::layout::Layout;
 use crate::nest::{Nest, dimension};
+use crate::pass::Pass;
 use crate::section::Section;
 use crate::tiles::Tiles;
 
@@ -32,47 +33,6 @@ impl Run {
     pub(crate) fn touches(&self, next: &Run) -> bool {
         self.file_offset + self.len == next.file_offset
             && self.buffer_offset + self.len == next.buffer_offset
-    }
-}
-
-/// Runs of equal length at equal distances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pass {
-    /// The first of them.
-    pub first: Run,
-    /// How many there are.
-    pub count: u64,
-    /// From the beginning of one to that of the next, in the file.
-    pub file_step: u64,
-    /// From the beginning of one to that of the next, in the buffer.
-    pub buffer_step: u64,
-}
-
-impl Pass {
-    /// From the first byte of the first run to the last byte of the last, in
-    /// the file.
-    pub fn file_extent(&self) -> u64 {
-        (self.count - 1) * self.file_step + self.first.len
-    }
-
-    /// The run at `position`.
-    pub fn run(&self, position: u64) -> Run {
-        Run {
-            file_offset: self.first.file_offset + position * self.file_step,
-            buffer_offset: self.first.buffer_offset + position * self.buffer_step,
-            len: self.first.len,
-        }
-    }
-
-    /// The first `count` runs, and the others if there are any.
-    pub fn split(self, count: u64) -> (Self, Option<Self>) {
-        let rest = (count < self.count).then(|| Self {
-            first: self.run(count),
-            count: self.count - count,
-            ..self
-        });
-        let count = count.min(self.count);
-        (Self { count, ..self }, rest)
     }
 }
 
@@ -106,6 +66,14 @@ impl Footprint {
 /// The passes of a section, in ascending file order; see [`Runs::passes`].
 #[derive(Debug, Clone)]
 pub struct Passes(Runs);
+
+impl Passes {
+    /// Lets nothing follow.
+    pub(crate) fn finish(&mut self) {
+        self.0.inner_left = 0;
+        self.0.finished = true;
+    }
+}
 
 impl Iterator for Passes {
     type Item = Pass;
@@ -232,17 +200,14 @@ impl Runs {
     /// The same runs, from the beginning, in passes: for copying, where it does
     /// not matter whether two of them touch.
     pub fn passes(&self) -> Passes {
+        self.passes_from(0)
+    }
+
+    /// The passes from the last raw run on that begins at or before `offset`,
+    /// or from the first.
+    pub(crate) fn passes_from(&self, offset: u64) -> Passes {
         let mut runs = self.clone();
-        runs.pending = None;
-        if let Some(tiles) = &self.tiles {
-            let tiles = tiles.restarted();
-            tiles.fill(&mut runs.nest);
-            runs.tiles = Some(tiles);
-        }
-        runs.nest.positions.fill(0);
-        runs.finished = runs.nest.first.is_none();
-        runs.inner_left = 0;
-        runs.enter_box();
+        runs.seek(offset);
         Passes(runs)
     }
 
@@ -262,6 +227,63 @@ impl Runs {
             tiles.advance();
         }
         all.unwrap_or_default()
+    }
+
+    /// How many bytes of the section stand before `offset` in the file.
+    pub fn bytes_below(&self, offset: u64) -> u64 {
+        let Some(tiles) = &self.tiles else {
+            return self.nest.seek(offset, |_, _| ());
+        };
+        let mut tiles = tiles.clone();
+        let (earlier, inside) = tiles.seek(offset);
+        if !inside {
+            return earlier;
+        }
+        let mut tile = Nest::default();
+        tiles.fill(&mut tile);
+        earlier + tile.seek(offset, |_, _| ())
+    }
+
+    /// Whether the bytes of the section have the same order in the file and in
+    /// the buffer, as in every layout without tiles: what stands between two
+    /// offsets of the file is one stretch of the buffer.
+    pub fn is_ordered(&self) -> bool {
+        self.tiles.is_none()
+    }
+
+    /// Goes to the last raw run that begins at or before `offset`, or to the
+    /// first one.
+    fn seek(&mut self, offset: u64) {
+        self.pending = None;
+        self.inner_left = 0;
+        self.finished = self.nest.first.is_none();
+        if let Some(tiles) = &mut self.tiles {
+            tiles.seek(offset);
+            self.finished = tiles.done;
+            if !tiles.done {
+                tiles.fill(&mut self.nest);
+            }
+        }
+        let Some(first) = self.nest.first.filter(|_| !self.finished) else {
+            return;
+        };
+        let mut positions = std::mem::take(&mut self.nest.positions);
+        positions.fill(0);
+        self.nest
+            .seek(offset, |at, position| positions[at] = position);
+        self.next = first;
+        for (dimension, position) in self.nest.dimensions.iter().zip(&positions) {
+            self.next.file_offset += dimension.file_distance(0, *position);
+            self.next.buffer_offset += position * dimension.buffer_step;
+        }
+        // Passes through a list begin anywhere, others are left after a part.
+        let passed = match (self.nest.dimensions.last(), positions.last_mut()) {
+            (Some(inner), Some(position)) if inner.list.is_none() => std::mem::take(position),
+            _ => 0,
+        };
+        self.nest.positions = positions;
+        self.enter_inner();
+        self.inner_left -= passed;
     }
 
     pub(crate) fn first_offset(&self) -> u64 {

@@ -76,10 +76,7 @@ impl Tiles {
     /// The same tiles, from the first.
     pub(crate) fn restarted(&self) -> Self {
         let mut tiles = self.clone();
-        for axis in &mut tiles.axes {
-            axis.enter(0);
-        }
-        tiles.done = false;
+        tiles.seek(0);
         tiles
     }
 
@@ -108,7 +105,13 @@ impl Tiles {
 
     /// Goes to the next tile that holds elements of the section.
     pub(crate) fn advance(&mut self) {
-        for axis in self.axes.iter_mut().rev() {
+        self.carry(self.axes.len());
+    }
+
+    /// Goes to the next tile along the first `count` axes, the fastest of them
+    /// first.
+    fn carry(&mut self, count: usize) {
+        for axis in self.axes[..count].iter_mut().rev() {
             if axis.to < axis.section.count() {
                 axis.enter(axis.to);
                 return;
@@ -116,5 +119,38 @@ impl Tiles {
             axis.enter(0);
         }
         self.done = true;
+    }
+
+    /// Goes to the tile that `offset` of the file lies in, or if it holds no
+    /// element of the section to the next that does. Returns how many bytes of
+    /// the section earlier tiles hold, and whether the tile is that of `offset`.
+    ///
+    /// An earlier tile has a smaller number along some axis and the same along
+    /// all slower ones: one product of counts for each axis.
+    pub(crate) fn seek(&mut self, offset: u64) -> (u64, bool) {
+        let mut number = offset / self.tile_bytes;
+        let counts = self.axes.iter().map(|axis| axis.section.count());
+        let mut each = self.element_size * counts.product::<u64>();
+        let (mut alike, mut earlier) = (1, 0);
+        self.done = false;
+        for at in 0..self.axes.len() {
+            let axis = &mut self.axes[at];
+            let tile = number / axis.tiles_step;
+            number %= axis.tiles_step;
+            let start = tile.saturating_mul(axis.extent);
+            axis.from = axis.section.count_below(start);
+            axis.to = axis.section.count_below(start.saturating_add(axis.extent));
+            each /= axis.section.count();
+            earlier += alike * axis.from * each;
+            alike *= axis.to - axis.from;
+            if alike == 0 {
+                self.axes[at + 1..]
+                    .iter_mut()
+                    .for_each(|axis| axis.enter(0));
+                self.carry(at + 1);
+                return (earlier, false);
+            }
+        }
+        (earlier, true)
     }
 }

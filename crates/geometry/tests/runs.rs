@@ -1,6 +1,6 @@
 //! Runs against an oracle that places every element by itself.
 
-use outcore_geometry::{AxisSection, Footprint, Layout, Order, Run, Section};
+use outcore_geometry::{AxisSection, Footprint, Layout, Order, Parts, Pass, Run, Section};
 use proptest::prelude::*;
 
 /// Every index of a section in the order of a dense buffer.
@@ -117,6 +117,48 @@ fn check_passes(layout: &Layout, section: &Section, expected: &[Run]) {
     assert_eq!(found, expected, "passes: {section} of {layout:?}");
 }
 
+/// Windows and counts against every byte by itself. `seed` picks the offsets.
+fn check_windows(layout: &Layout, section: &Section, seed: u64) {
+    let mut walk = layout.runs(section).unwrap();
+    walk.next();
+    let mut wanted: Vec<(u64, u64)> = Vec::new();
+    for run in oracle(layout, section) {
+        wanted.extend((0..run.len).map(|at| (run.file_offset + at, run.buffer_offset + at)));
+    }
+    let len = layout.byte_len();
+    let offsets = (0..8u64).map(|at| seed.wrapping_mul(2 * at + 1).rotate_left(9 * at as u32));
+    let mut offsets: Vec<u64> = offsets.map(|offset| offset % (len + 2)).collect();
+    offsets.extend([0, 1, len, len + 1, u64::MAX]);
+    for &start in &offsets {
+        let below = wanted.partition_point(|byte| byte.0 < start);
+        assert_eq!(
+            walk.bytes_below(start),
+            below as u64,
+            "below {start}: {section} of {layout:?}"
+        );
+        for &end in &offsets {
+            let mut window = walk.window(start, end);
+            let mut found = Vec::new();
+            for pass in window.by_ref() {
+                assert!(pass.count > 0 && pass.first.len > 0);
+                for run in (0..pass.count).map(|at| pass.run(at)) {
+                    found.extend(
+                        (0..run.len).map(|at| (run.file_offset + at, run.buffer_offset + at)),
+                    );
+                }
+            }
+            assert_eq!(window.next(), None);
+            let inside = wanted.iter().copied();
+            let inside: Vec<_> = inside.filter(|(at, _)| (start..end).contains(at)).collect();
+            assert_eq!(found, inside, "{start}..{end}: {section} of {layout:?}");
+            if walk.is_ordered() && start <= end {
+                let range = walk.bytes_below(start)..walk.bytes_below(end);
+                assert!(inside.iter().map(|byte| byte.1).eq(range));
+            }
+        }
+    }
+}
+
 fn check_footprint(layout: &Layout, section: &Section, expected: &[Run], gap: u64) {
     let footprint = layout.runs(section).unwrap().footprint(gap);
     let (Some(first), Some(last)) = (expected.first(), expected.last()) else {
@@ -165,6 +207,7 @@ proptest! {
         }),
         element_size in prop_oneof![Just(1u64), Just(2), Just(4), Just(8), Just(16), Just(3)],
         tiled in any::<bool>(),
+        seed in any::<u64>(),
     ) {
         let shape: Vec<u64> = axes.iter().map(|axis| axis.0).collect();
         let tile: Vec<u64> = axes.iter().map(|axis| axis.2).collect();
@@ -173,6 +216,7 @@ proptest! {
             &shape, element_size, &Order::Axes(order), tiled.then_some(&tile[..]),
         ).unwrap();
         check(&layout, &section);
+        check_windows(&layout, &section, seed);
     }
 }
 
@@ -212,6 +256,52 @@ fn huge_sections_are_counted_without_walking() {
         .next()
         .unwrap();
     assert_eq!(last.file_offset, ((1 << 30) - 2) * (1 << 32));
+}
+
+#[test]
+fn huge_sections_are_entered_in_the_middle() {
+    for tile in [None, Some(&[1 << 10, 1 << 9][..])] {
+        let layout = Layout::new(&[1 << 30, 1 << 30], 4, &Order::Row, tile).unwrap();
+        let section = Section::parse("::2, 1::2", layout.shape()).unwrap();
+        let runs = layout.runs(&section).unwrap();
+        let middle = layout.byte_len() / 2;
+        assert_eq!(runs.bytes_below(middle), 1 << 59);
+        let pass = runs.window(middle + 6, middle + 22).next().unwrap();
+        assert_eq!((pass.first.file_offset, pass.first.len), (middle + 6, 2));
+        assert_eq!(runs.window(middle + 6, middle + 22).count(), 3);
+    }
+}
+
+#[test]
+fn passes_are_cut_where_one_says() {
+    let run = |file_offset, buffer_offset, len| Run {
+        file_offset,
+        buffer_offset,
+        len,
+    };
+    let pass = Pass {
+        first: run(10, 0, 4),
+        count: 3,
+        file_step: 6,
+        buffer_step: 4,
+    };
+    for at in 0..30 {
+        let (before, behind) = pass.cut(at);
+        let bytes = |parts: Parts| -> Vec<(u64, u64)> {
+            let runs = parts
+                .into_iter()
+                .flatten()
+                .flat_map(|part| (0..part.count).map(move |k| part.run(k)));
+            runs.flat_map(|run| {
+                (0..run.len).map(move |k| (run.file_offset + k, run.buffer_offset + k))
+            })
+            .collect()
+        };
+        let all = bytes([Some(pass), None]);
+        let split = all.partition_point(|byte| byte.0 < at);
+        assert_eq!(bytes(before), all[..split], "before {at}");
+        assert_eq!(bytes(behind), all[split..], "behind {at}");
+    }
 }
 
 #[test]

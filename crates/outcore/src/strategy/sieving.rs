@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use outcore_geometry::{Pass, Passes, Runs};
 
-use super::slices::{Slices, cut};
+use super::slices::Slices;
 
 /// The longest list of copies of one access, and about that of a batch.
 pub(crate) const MOST_COPIES: usize = 1 << 16;
@@ -156,7 +156,7 @@ impl Accesses {
                 self.rest = [Some(pass), self.rest[1].take()];
                 break;
             }
-            let (before, rest) = cut(pass, end);
+            let (before, rest) = pass.cut(end);
             for pass in before.into_iter().flatten() {
                 useful += pass.count * pass.first.len;
                 copies.push(pass);

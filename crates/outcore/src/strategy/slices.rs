@@ -12,7 +12,7 @@
 //! Invariants: windows follow one another without a gap; a run that reaches
 //! over the end of a window is cut there, between two elements.
 
-use outcore_geometry::{Layout, Pass, Section};
+use outcore_geometry::{Layout, Section};
 
 /// The stretch of the file that whole slices take, and how it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,35 +57,4 @@ impl Slices {
     pub(crate) fn accesses(&self) -> u64 {
         (self.end - self.start).div_ceil(self.window)
     }
-}
-
-/// Up to two passes.
-type Parts = [Option<Pass>; 2];
-
-/// Cuts a pass whose first run begins before `end`: what lies before it, and
-/// what is left, the rest of a run that reaches over `end` by itself.
-pub(crate) fn cut(pass: Pass, end: u64) -> (Parts, Parts) {
-    let room = end - pass.first.file_offset;
-    let whole = match room.checked_sub(pass.first.len) {
-        None => 0,
-        Some(beyond) if pass.count > 1 => pass.count.min(1 + beyond / pass.file_step),
-        Some(_) => 1,
-    };
-    let (taken, left) = match whole {
-        0 => (None, Some(pass)),
-        whole => {
-            let (taken, left) = pass.split(whole);
-            (Some(taken), left)
-        }
-    };
-    let Some(left) = left.filter(|left| left.first.file_offset < end) else {
-        return ([taken, None], [left, None]);
-    };
-    let (mut head, others) = left.split(1);
-    let mut tail = head;
-    head.first.len = end - head.first.file_offset;
-    tail.first.file_offset += head.first.len;
-    tail.first.buffer_offset += head.first.len;
-    tail.first.len -= head.first.len;
-    ([taken, Some(head)], [Some(tail), others])
 }
