@@ -7,10 +7,9 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use crate::error::Result;
-use crate::range_lock::RangeLock;
+use crate::forward::forward;
 use crate::store::{ReadRequest, Store, WriteRequest};
 
 /// What a logged request did.
@@ -134,9 +133,7 @@ impl<S: Store> CountedStore<S> {
 }
 
 impl<S: Store> Store for CountedStore<S> {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
+    forward!(inner: name len cached forget fetch lock lock_shared time wait_until);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.record().note(RequestKind::Read, offset, buffer.len());
@@ -146,10 +143,6 @@ impl<S: Store> Store for CountedStore<S> {
     fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize> {
         self.record().note(RequestKind::Write, offset, data.len());
         self.inner.write_some_at(offset, data)
-    }
-
-    fn len(&self) -> Result<u64> {
-        self.inner.len()
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
@@ -192,37 +185,9 @@ impl<S: Store> Store for CountedStore<S> {
         self.inner.write_batch(requests)
     }
 
-    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
-        self.inner.cached(offset, len)
-    }
-
-    fn forget(&self) -> Result<()> {
-        self.inner.forget()
-    }
-
-    fn fetch(&self, offset: u64, len: u64) {
-        self.inner.fetch(offset, len);
-    }
-
-    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        self.inner.lock_shared(offset, len)
-    }
-
-    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        self.inner.lock(offset, len)
-    }
-
     fn background(&self) -> Option<Arc<dyn Store>> {
         let inner = self.inner.background()?;
         let record = Arc::clone(&self.record);
         Some(Arc::new(CountedStore { inner, record }))
-    }
-
-    fn time(&self) -> Option<Duration> {
-        self.inner.time()
-    }
-
-    fn wait_until(&self, time: Duration) {
-        self.inner.wait_until(time)
     }
 }

@@ -8,10 +8,9 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::range_lock::RangeLock;
+use crate::forward::forward;
 use crate::store::Store;
 
 /// What fails.
@@ -163,9 +162,7 @@ impl<S: Store> FaultyStore<S> {
 }
 
 impl<S: Store> Store for FaultyStore<S> {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
+    forward!(inner: name len cached forget fetch lock lock_shared time wait_until);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.admit(Operation::Read, buffer.len())?;
@@ -175,10 +172,6 @@ impl<S: Store> Store for FaultyStore<S> {
     fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize> {
         let len = self.admit(Operation::Write, data.len())?;
         self.inner.write_some_at(offset, &data[..len])
-    }
-
-    fn len(&self) -> Result<u64> {
-        self.inner.len()
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
@@ -193,37 +186,9 @@ impl<S: Store> Store for FaultyStore<S> {
         self.inner.sync()
     }
 
-    fn cached(&self, offset: u64, len: u64) -> Option<f64> {
-        self.inner.cached(offset, len)
-    }
-
-    fn forget(&self) -> Result<()> {
-        self.inner.forget()
-    }
-
-    fn fetch(&self, offset: u64, len: u64) {
-        self.inner.fetch(offset, len);
-    }
-
-    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        self.inner.lock_shared(offset, len)
-    }
-
-    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        self.inner.lock(offset, len)
-    }
-
     fn background(&self) -> Option<Arc<dyn Store>> {
         let inner = self.inner.background()?;
         let faults = Arc::clone(&self.faults);
         Some(Arc::new(FaultyStore { inner, faults }))
-    }
-
-    fn time(&self) -> Option<Duration> {
-        self.inner.time()
-    }
-
-    fn wait_until(&self, time: Duration) {
-        self.inner.wait_until(time)
     }
 }

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use crate::device::{Device, DeviceModel, nanoseconds};
 use crate::error::Result;
-use crate::range_lock::RangeLock;
+use crate::forward::forward;
 use crate::store::{ReadRequest, Store, WriteRequest};
 
 /// Which time a device lives in.
@@ -130,9 +130,7 @@ impl<S: Store> ThrottledStore<S> {
 }
 
 impl<S: Store + 'static> Store for ThrottledStore<S> {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
+    forward!(inner: name len set_len sync lock lock_shared);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let issued = self.elapsed();
@@ -146,18 +144,6 @@ impl<S: Store + 'static> Store for ThrottledStore<S> {
         let count = self.inner.write_some_at(offset, data)?;
         self.charge(issued, [(offset, count)].into_iter());
         Ok(count)
-    }
-
-    fn len(&self) -> Result<u64> {
-        self.inner.len()
-    }
-
-    fn set_len(&self, len: u64) -> Result<()> {
-        self.inner.set_len(len)
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
@@ -191,14 +177,6 @@ impl<S: Store + 'static> Store for ThrottledStore<S> {
     /// Nothing: whatever lies in memory beneath, the device is asked for it.
     fn cached(&self, offset: u64, len: u64) -> Option<f64> {
         (len > 0 && offset < self.len().ok()?).then_some(0.0)
-    }
-
-    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        self.inner.lock_shared(offset, len)
-    }
-
-    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
-        self.inner.lock(offset, len)
     }
 
     fn background(&self) -> Option<Arc<dyn Store>> {
