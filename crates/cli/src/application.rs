@@ -16,7 +16,7 @@ use outcore_apps::Resources;
 use crate::bytes;
 use crate::memory::Memory;
 use crate::progress::Progress;
-use crate::ranks::{Ranks, print};
+use crate::ranks::{Ranks, print, threads_for};
 
 /// The arguments.
 #[derive(Args)]
@@ -78,9 +78,11 @@ impl Application {
     /// asked, on as many as there are parts.
     pub(crate) fn run<C: Command>(&self, command: &C) -> Result<()> {
         let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
-        let ranks = Ranks {
-            ranks: self.ranks.ranks.or_else(|| self.parts()),
+        let ranks = match self.ranks.ranks {
+            Some(asked) => Some(asked),
+            None => self.parts()?,
         };
+        let ranks = Ranks { ranks };
         let budget = self.memory.budget();
         ranks.run(|comm| {
             let run = Run {
@@ -100,7 +102,12 @@ impl Application {
             )?;
             progress.finish();
             let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-            let line = closing_line(&told, run.bytes() * rounds, run.start.elapsed(), used);
+            let line = closing_line(
+                &told,
+                run.bytes().saturating_mul(rounds),
+                run.start.elapsed(),
+                used,
+            );
             let said = if comm.rank() == 0 {
                 print(&line)
             } else {
@@ -111,13 +118,17 @@ impl Application {
     }
 
     /// How many parts the input has, unless a launcher says how many ranks run.
-    fn parts(&self) -> Option<u32> {
+    fn parts(&self) -> Result<Option<u32>> {
         if outcore::under_launcher() {
-            return None;
+            return Ok(None);
         }
-        let input = Array::open(&self.input).ok()?;
-        let placement = input.descriptor().local.as_ref()?;
-        u32::try_from(placement.distribution.ranks()).ok()
+        // One that cannot be opened is told about when the ranks open it.
+        let input = Array::open(&self.input).ok();
+        let placement = input.and_then(|input| input.descriptor().local.clone());
+        let parts = placement.map(|placement| placement.distribution.ranks());
+        parts
+            .map(|parts| threads_for(&self.input, parts))
+            .transpose()
     }
 
     /// Collective: opens the input.

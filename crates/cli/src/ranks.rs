@@ -51,6 +51,19 @@ impl Ranks {
     }
 }
 
+/// As many threads as the array `name` has parts, if there can be so many.
+pub(crate) fn threads_for(name: &str, parts: u64) -> Result<u32> {
+    let threads = u32::try_from(parts).ok();
+    let possible = threads.filter(|threads| i64::from(*threads) <= MOST_THREADS);
+    possible.ok_or_else(|| {
+        Error::Invalid(format!(
+            "{name} has local files for {parts} ranks, but at most {MOST_THREADS} run as threads; \
+             start {parts} with mpirun, or make fewer files with 'outcore convert {name} NEW.oc \
+             --placement local --parts N'"
+        ))
+    })
+}
+
 /// Runs something that only one rank must do: rank 0 under mpirun.
 pub(crate) fn once(work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     Ranks { ranks: None }.run(|comm| {

@@ -174,3 +174,36 @@ fn bad_requests_are_refused() {
     fails(2, "laplace real.oc x.oc", "--sweeps");
     assert_eq!(place.names(), ["complex.oc", "real.oc", "whole.oc"]);
 }
+
+#[test]
+fn more_files_than_threads_are_refused() {
+    let place = Place::new();
+    place.ok("create in.oc --shape 1025 --type f32");
+    place.ok("convert in.oc parts.oc --distribution block --parts 1025");
+    for command in [
+        "median parts.oc x.oc --window 1",
+        "laplace parts.oc x.oc --sweeps 1",
+    ] {
+        let message = place.fails(1, command);
+        assert!(
+            message.contains("parts.oc has local files for 1025 ranks, but at most 1024"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn any_number_of_sweeps_is_refused_or_done() {
+    let place = Place::new();
+    place.ok("create in.oc --shape 9x9 --type f32");
+    let most = u64::MAX;
+    let message = place.fails(
+        1,
+        &format!("laplace in.oc x.oc --sweeps {most} --fuse {most}"),
+    );
+    assert!(message.contains("not possible"), "{message}");
+    let told = place.ok(&format!("laplace in.oc x.oc --sweeps 5 --fuse {most}"));
+    assert!(told.starts_with("5 sweeps of 9x9 f32 in 1 pass;"), "{told}");
+    let told = place.ok(&format!("laplace in.oc y.oc --sweeps {most} --tolerance 0"));
+    assert!(told.starts_with("2 sweeps of 9x9 f32 in 1 pass;"), "{told}");
+}

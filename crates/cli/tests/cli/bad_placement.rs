@@ -106,17 +106,20 @@ fn applications_on_local_files_that_do_not_fit() {
         ("laplace parts.oc b.oc --sweeps 2 --ranks 5", "--parts 5"),
         ("median parts.oc b.oc --window 5x3 --ranks 4", "--overlap"),
         (
-            "median deep.oc b.oc --window 3x3 --ranks 4",
+            "median deep.oc b.oc --window 11x3 --ranks 4",
             "deeper than the neighbour's block",
         ),
         (
-            "laplace deep.oc b.oc --sweeps 3 --ranks 4",
+            "laplace deep.oc b.oc --sweeps 6 --fuse 5 --ranks 4",
             "deeper than the neighbour's block",
         ),
     ] {
         let message = place.fails(1, line);
         assert!(message.contains(part), "{line}: {message}");
     }
+    // Who needs less than the overlap areas hold gets it.
+    place.ok("median deep.oc median.oc --window 3x3");
+    place.ok("laplace deep.oc laplace.oc --sweeps 6");
     std::fs::remove_file(place.path("parts.oc/part1.bin")).unwrap();
     for line in [
         "median parts.oc b.oc --window 3x3 --ranks 4",
@@ -128,7 +131,8 @@ fn applications_on_local_files_that_do_not_fit() {
             "{line}: {message}"
         );
     }
-    assert_eq!(place.names(), ["a.oc", "deep.oc", "parts.oc"]);
+    let names = ["a.oc", "deep.oc", "laplace.oc", "median.oc", "parts.oc"];
+    assert_eq!(place.names(), names);
 }
 
 /// The amount that an error names as the least is enough, for every command.
