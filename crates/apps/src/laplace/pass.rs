@@ -60,7 +60,11 @@ impl Pass<'_> {
         // 2. Read, sweep, write.
         for (number, planes) in self.region.needed() {
             let section = self.region.section(self.source, planes.clone())?;
-            let ahead = self.ahead(&section)?;
+            let ahead = match planes.end - planes.start > thickness {
+                true => self.ahead(&section)?,
+                // A single slab: there is nothing to do meanwhile.
+                false => 0,
+            };
             let plan = Sweep::<T>::of(self.source).over(section).ahead(ahead);
             let sweep = plan.thickness(Some(thickness)).budget(budget);
             let mut number = number;

@@ -67,7 +67,12 @@ impl Pass<'_> {
                 .map(|range| range.start as usize..range.end as usize)
                 .collect()
         };
-        for tile in self.plan(&tile).budget(budget).start::<T>()? {
+        let mut plan = self.plan(&tile).budget(budget);
+        if tile == self.region.shape() {
+            // A single tile: there is nothing to do while it is read.
+            plan = plan.ahead(0);
+        }
+        for tile in plan.start::<T>()? {
             let tile = tile?;
             let shape: Vec<usize> = ranges(self.source, tile.section())
                 .into_iter()
