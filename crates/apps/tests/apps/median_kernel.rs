@@ -187,7 +187,7 @@ fn working_memory_grows_with_the_window_and_never_overflows() {
     // A ring of 5 planes of 12 rows of 106 values; forty-five of them pooled.
     let ring = bytes(&[5, 3, 7], &[50, 10, 100]);
     assert!(
-        ring >= 4 * 5 * 12 * 106 && ring < 4 * 5 * 12 * 106 + 64 * 1024,
+        (4 * 5 * 12 * 106..4 * 5 * 12 * 106 + 64 * 1024).contains(&ring),
         "{ring}"
     );
     let huge = usize::MAX / 2;
