@@ -300,15 +300,36 @@ impl Array {
     pub fn plan(&self, section: &Section, direction: Direction) -> Result<Plan> {
         let runs = self.runs(section)?;
         let Way { method, fetch } = self.situation(section, &runs, direction).way(&runs);
-        let width = self.element_type().swap_width();
-        let swap = (self.descriptor.byte_order != ByteOrder::NATIVE && width > 1).then_some(width);
         Ok(Plan {
             runs,
             start: self.start,
-            swap,
+            swap: self.swap(),
             method,
             fetch,
         })
+    }
+
+    /// The width of the numbers whose bytes must be reversed between file and
+    /// memory.
+    pub(crate) fn swap(&self) -> Option<usize> {
+        let width = self.element_type().swap_width();
+        (self.descriptor.byte_order != ByteOrder::NATIVE && width > 1).then_some(width)
+    }
+
+    /// Whether all who write lock, so that bytes may be read and written back.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guarded
+    }
+
+    /// The largest gap between wanted bytes that costs less to move along than
+    /// a request, between two offsets of the data.
+    pub(crate) fn gap(&self, (start, end): (u64, u64), direction: Direction) -> u64 {
+        let cached = match self.profile.device {
+            Some(_) => None,
+            None => self.store.cached(self.start + start, end - start),
+        };
+        self.situation_of(direction, cached.unwrap_or(0.0), None)
+            .gap()
     }
 
     /// What each strategy would take to move `section`, the fastest first.
@@ -338,16 +359,7 @@ impl Array {
             && !section.is_empty();
         let slices =
             whole_slices.then(|| Slices::of(&self.layout, section, self.tuning.buffer.max(1)));
-        let situation = |cached| Situation {
-            profile: &self.profile,
-            tuning: &self.tuning,
-            direction,
-            cached,
-            mappable: self.mappable,
-            guarded: self.guarded,
-            slices,
-            start: self.start,
-        };
+        let situation = |cached| self.situation_of(direction, cached, slices);
         if self.profile.device.is_some() {
             return situation(0.0);
         }
@@ -363,17 +375,38 @@ impl Array {
         situation(cached.unwrap_or(0.0))
     }
 
+    fn situation_of(
+        &self,
+        direction: Direction,
+        cached: f64,
+        slices: Option<Slices>,
+    ) -> Situation<'_> {
+        Situation {
+            profile: &self.profile,
+            tuning: &self.tuning,
+            direction,
+            cached,
+            mappable: self.mappable,
+            guarded: self.guarded,
+            slices,
+            start: self.start,
+        }
+    }
+
+    /// The error of a section that does not fit the memory.
+    pub(crate) fn too_large(&self, section: &Section) -> Error {
+        let bytes = section.count() * self.layout.element_size();
+        Error::Invalid(format!(
+            "section [{section}] of {} needs {bytes} bytes of memory, more than there are",
+            self.name
+        ))
+    }
+
     /// Reads a section.
     pub fn read<T: Element>(&self, section: &Section) -> Result<Vec<T>> {
         // Checked first: the text of a section can ask for any amount of memory.
         self.runs(section)?;
-        let too_large = || {
-            let bytes = section.count() * self.layout.element_size();
-            Error::Invalid(format!(
-                "section [{section}] of {} needs {bytes} bytes of memory, more than there are",
-                self.name
-            ))
-        };
+        let too_large = || self.too_large(section);
         let count = usize::try_from(section.count()).map_err(|_| too_large())?;
         self.check_type(T::TYPE)?;
         let mut values = fresh::with_room::<T>(count).ok_or_else(too_large)?;
@@ -403,7 +436,11 @@ impl Array {
         outcome
     }
 
-    fn check_values<T: Element>(&self, section: &Section, bytes: &mut [u8]) -> Result<()> {
+    pub(crate) fn check_values<T: Element>(
+        &self,
+        section: &Section,
+        bytes: &mut [u8],
+    ) -> Result<()> {
         match T::accept(bytes) {
             true => Ok(()),
             false => Err(Error::format(

@@ -18,6 +18,7 @@
 
 mod ahead;
 pub(crate) mod copy;
+pub(crate) mod image;
 mod mapped;
 mod sieved;
 

@@ -34,6 +34,7 @@
 mod array;
 mod budget;
 mod bytes;
+mod collective;
 mod descriptor;
 mod draft;
 mod element;
@@ -54,6 +55,7 @@ mod sweep;
 pub use array::Array;
 pub use budget::{MemoryBudget, Reservation};
 pub use bytes::bytes_text;
+pub use collective::{Collective, DomainKind};
 pub use descriptor::{ArrayDescriptor, Stripes};
 pub use draft::{Draft, SharedDraft};
 pub use element::{ByteOrder, Element, ElementType};

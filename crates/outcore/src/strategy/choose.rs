@@ -157,6 +157,11 @@ impl Situation<'_> {
             || !estimate.has_gaps
     }
 
+    /// The largest gap that is worth moving.
+    pub(crate) fn gap(&self) -> u64 {
+        self.sieve().gap
+    }
+
     /// The gap that costs as much as a request, within the buffer.
     fn sieve(&self) -> Sieve {
         let profile = self.profile;

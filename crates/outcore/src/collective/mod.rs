@@ -1,0 +1,15 @@
+//! Collective reads and writes by the extended two-phase method (Thakur 1995,
+//! chapter 6): strategies answer how one section moves, this answers how the
+//! sections of all ranks move together. The protocol is in `README.md`.
+
+mod aggregate;
+mod call;
+mod coverage;
+mod domains;
+mod messages;
+mod plan;
+mod request;
+mod survey;
+
+pub use call::Collective;
+pub use domains::DomainKind;

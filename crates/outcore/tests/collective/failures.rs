@@ -1,0 +1,123 @@
+//! What happens when the call of one rank is wrong, or its input or output
+//! fails: all ranks return the same error, and can go on.
+
+use std::sync::Arc;
+
+use outcore::storage::{Fault, FaultyStore, MemoryStore, Operation};
+use outcore::{Array, ArrayDescriptor, Comm, ElementType, Error, Result, Section};
+
+const SHAPE: [u64; 2] = [12, 10];
+
+fn array(store: Arc<MemoryStore>) -> (Arc<FaultyStore<Arc<MemoryStore>>>, Array) {
+    let faulty = Arc::new(FaultyStore::new(store));
+    let descriptor = ArrayDescriptor::new(&SHAPE, ElementType::I32);
+    let array = Array::in_store("shared", &descriptor, faulty.clone()).unwrap();
+    (faulty, array)
+}
+
+/// Rank `p` of `N` has every `N`th column.
+fn columns(comm: &Comm, array: &Array) -> Section {
+    let pattern: outcore::Pattern = ":, p::N".parse().unwrap();
+    pattern
+        .section(array.shape(), comm.rank() as u64, comm.size() as u64)
+        .unwrap()
+}
+
+/// What all ranks are told, which must be one thing.
+fn told(ranks: usize, call: impl Fn(&Comm) -> Result<()> + Send + Sync) -> String {
+    let told = outcore::run(ranks, |comm| {
+        let told = call(comm).expect_err("one rank fails").to_string();
+        comm.barrier()?;
+        Ok::<_, Error>(told)
+    })
+    .unwrap();
+    assert!(told.iter().all(|text| *text == told[0]), "{told:?}");
+    told[0].clone()
+}
+
+#[test]
+fn wrong_arguments_of_one_rank_are_told_to_all_before_anything_moves() {
+    let memory = Arc::new(MemoryStore::from(vec![7; 480]));
+    let (_, array) = array(memory.clone());
+    let other = ArrayDescriptor::new(&[12, 40], ElementType::I32);
+    let other = Array::in_store("other", &other, memory.clone()).unwrap();
+    type Wrong<'a> = &'a (dyn Fn(&Comm) -> Result<()> + Sync);
+    let section = |text: &str, shape: &[u64]| Section::parse(text, shape).unwrap();
+    let cases: [(Wrong<'_>, &str); 5] = [
+        (
+            &|comm| array.write_all(comm, &section(":, 3, 1", &[12, 10, 9]), &[1i32; 12]),
+            "axes",
+        ),
+        (
+            &|comm| array.write_all(comm, &section(":, 11", &[12, 12]), &[1i32; 12]),
+            "axis 1",
+        ),
+        (
+            &|comm| array.write_all(comm, &columns(comm, &array), &[1i32; 7]),
+            "buffer holds 7",
+        ),
+        (
+            &|comm| array.write_all(comm, &section(":, 3", &SHAPE), &[1f32; 12]),
+            "not f32",
+        ),
+        (
+            &|comm| other.write_all(comm, &section("1, :", &[12, 40]), &[1i32; 40]),
+            "not the same collective call",
+        ),
+    ];
+    for (wrong, expected) in cases {
+        for ranks in [2, 5] {
+            let text = told(ranks, |comm| {
+                if comm.rank() == 1 {
+                    return wrong(comm);
+                }
+                let columns = columns(comm, &array);
+                array.write_all(comm, &columns, &vec![1i32; columns.count() as usize])
+            });
+            assert!(
+                text.contains(expected) && text.starts_with("rank 1: "),
+                "{text}"
+            );
+            assert_eq!(memory.to_vec(), [7; 480]);
+        }
+    }
+}
+
+/// An input or output error of each rank in turn, at each of its requests.
+#[test]
+fn an_error_of_one_aggregator_reaches_all() {
+    for (operation, failing) in [
+        (Operation::Read, 0),
+        (Operation::Write, 2),
+        (Operation::Read, 4),
+    ] {
+        for pass in 0..3 {
+            let memory = Arc::new(MemoryStore::from(vec![7; 480]));
+            let text = told(5, |comm| {
+                let (faulty, array) = array(memory.clone());
+                if comm.rank() == failing {
+                    faulty.fail_from(operation, pass, Fault::Device);
+                }
+                let mine = array.section(&format!("::2, {}::5", comm.rank()))?;
+                let mut values = vec![comm.rank() as i32; mine.count() as usize];
+                let calls = array.collective().window(8);
+                let outcome = match operation {
+                    Operation::Read => calls.read_into(comm, &mine, &mut values),
+                    _ => calls.write(comm, &mine, &values),
+                };
+                faulty.clear();
+                outcome
+            });
+            let start = format!("rank {failing}: ");
+            assert!(
+                text.starts_with(&start) && text.contains("os error 5"),
+                "{text}"
+            );
+            // Only elements of the sections may have changed: the even rows.
+            let values: Vec<i32> = bytemuck::pod_collect_to_vec(&memory.to_vec());
+            let untouched = i32::from_ne_bytes([7; 4]);
+            let odd = values.chunks(10).skip(1).step_by(2).flatten();
+            assert!(odd.into_iter().all(|value| *value == untouched));
+        }
+    }
+}

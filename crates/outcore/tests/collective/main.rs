@@ -1,0 +1,5 @@
+//! Collective reads and writes against an array in memory.
+
+mod failures;
+mod oracle;
+mod properties;
