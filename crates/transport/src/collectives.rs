@@ -3,7 +3,8 @@
 //!
 //! Where ranks can read one another's memory
 //! ([`Transport::shares_memory`]) each step is one exchange. Elsewhere small
-//! things travel along binomial trees (broadcast, gather, scatter) or by
+//! things travel along binomial trees (broadcast, gather, scatter,
+//! join) or by
 //! Bruck's doubling (all-gather), in as many rounds as the number of ranks has
 //! binary digits; large or personalised things go straight to where they
 //! belong, in one exchange.
@@ -22,7 +23,9 @@ mod agree;
 mod all_gather;
 mod all_to_all;
 mod broadcast;
+mod deliver;
 mod gather;
+mod join;
 mod reduce;
 mod scatter;
 
@@ -36,6 +39,7 @@ mod tags {
     pub(super) const BROADCAST: u16 = RESERVED_TAGS;
     pub(super) const GATHER: u16 = RESERVED_TAGS + 1;
     pub(super) const SCATTER: u16 = RESERVED_TAGS + 2;
+    pub(super) const JOIN: u16 = RESERVED_TAGS + 3;
 }
 
 impl Comm {

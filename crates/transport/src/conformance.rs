@@ -6,6 +6,7 @@
 //! [`Error::Invalid`] that says what was wrong on which rank.
 
 mod collectives;
+mod deliveries;
 mod exchanges;
 mod expect;
 mod groups;
@@ -23,6 +24,7 @@ pub fn check(comm: &Comm) -> Result<()> {
     exchanges::check(comm)?;
     collectives::check(comm)?;
     reductions::check(comm)?;
+    deliveries::check(comm)?;
     groups::check(comm)
 }
 

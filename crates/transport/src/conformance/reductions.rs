@@ -31,6 +31,7 @@ pub(super) fn check(comm: &Comm) -> Result<()> {
         by_function(comm, length / 8, |a: u64, b| {
             a.wrapping_mul(31) ^ b.rotate_left(5)
         })?;
+        joined(comm, length / 8)?;
     }
     for op in BIT_OPS {
         let outcome = comm.all_reduce_one(1.0, op);
@@ -39,6 +40,24 @@ pub(super) fn check(comm: &Comm) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Maps `x -> factor * x + summand` of all ranks, one after the other: joining
+/// them is associative, but not commutative.
+fn joined(comm: &Comm, length: usize) -> Result<()> {
+    let map = |rank: usize, i: usize| [rank as u64 * 4 + 3, (rank * 1000 + i) as u64];
+    let after = |first: [u64; 2], then: [u64; 2]| {
+        let [factor, summand] = first.map(|number| number.wrapping_mul(then[0]));
+        [factor, summand.wrapping_add(then[1])]
+    };
+    let values: Vec<[u64; 2]> = (0..length).map(|i| map(comm.rank(), i)).collect();
+    let found = comm.all_join(&values, |first, then| {
+        for (first, then) in first.iter_mut().zip(then) {
+            *first = after(*first, *then);
+        }
+    })?;
+    let expected = combined(comm.size(), length, map, after);
+    same(comm, "all_join", &found, &expected)
 }
 
 /// The values of the first `ranks` ranks, combined one after the other.
