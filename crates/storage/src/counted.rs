@@ -133,7 +133,7 @@ impl<S: Store> CountedStore<S> {
 }
 
 impl<S: Store> Store for CountedStore<S> {
-    forward!(inner: name len cached forget fetch lock lock_shared time wait_until);
+    forward!(inner: name len cached forget fetch striping lock lock_shared time wait_until);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.record().note(RequestKind::Read, offset, buffer.len());

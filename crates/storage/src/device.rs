@@ -8,6 +8,8 @@
 //! requests of a batch are issued at the same time, and the call ends with the
 //! last of them. Lengths and syncs cost nothing.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -75,10 +77,31 @@ impl DeviceModel {
         self,
         batches: impl IntoIterator<Item = B>,
     ) -> Result<Duration> {
+        let times = self.time_of_callers([batches])?;
+        Ok(times.into_iter().sum())
+    }
+
+    /// The same for several callers who begin at the same time: whose clock is
+    /// earliest issues its next batch (of equal ones the first caller). When
+    /// each has ended.
+    pub fn time_of_callers<B: IntoIterator<Item = (u64, usize)>>(
+        self,
+        callers: impl IntoIterator<Item = impl IntoIterator<Item = B>>,
+    ) -> Result<Vec<Duration>> {
         let device = Device::new(self)?;
-        let batches = batches.into_iter();
-        let end = batches.fold(0, |now, batch| device.enqueue(now, batch.into_iter()));
-        Ok(Duration::from_nanos(end))
+        let mut callers: Vec<_> = callers.into_iter().map(IntoIterator::into_iter).collect();
+        let mut times = vec![Duration::ZERO; callers.len()];
+        let mut turns: BinaryHeap<_> = (0..callers.len()).map(|at| Reverse((0, at))).collect();
+        while let Some(Reverse((now, at))) = turns.pop() {
+            match callers[at].next() {
+                Some(batch) => {
+                    let end = device.enqueue(now, batch.into_iter());
+                    turns.push(Reverse((end, at)));
+                }
+                None => times[at] = Duration::from_nanos(now),
+            }
+        }
+        Ok(times)
     }
 
     /// How long one access of `bytes` bytes takes, in nanoseconds.
@@ -159,6 +182,14 @@ impl Device {
             }
         }
         end
+    }
+
+    /// How bytes lie on the disks, if each has bytes of its own.
+    pub(crate) fn striping(&self) -> Option<Striping> {
+        match self.model.queues {
+            Queues::Striped(striping) => Some(striping),
+            Queues::Streams(_) => None,
+        }
     }
 
     /// When the last queue has finished everything asked of it so far.

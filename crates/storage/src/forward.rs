@@ -88,6 +88,11 @@ macro_rules! forward {
             forward!(@to self $to).fetch(offset, len)
         }
     };
+    (@one $to:tt striping) => {
+        fn striping(&self) -> Option<$crate::Striping> {
+            forward!(@to self $to).striping()
+        }
+    };
     (@one $to:tt lock) => {
         fn lock(&self, offset: u64, len: u64) -> $crate::Result<Option<$crate::RangeLock<'_>>> {
             forward!(@to self $to).lock(offset, len)
@@ -129,7 +134,7 @@ macro_rules! store_behind {
         impl<S: Store + ?Sized> Store for $pointer {
             forward!(*: name read_some_at write_some_at len is_empty set_len sync);
             forward!(*: read_at write_at read_batch write_batch);
-            forward!(*: map cached forget fetch lock lock_shared);
+            forward!(*: map cached forget fetch striping lock lock_shared);
             forward!(*: background time wait_until);
         }
     };

@@ -20,7 +20,7 @@
 //! one to the other carries the time at which it was ready.
 //!
 //! Some capabilities are optional, and the provided methods say that they are
-//! missing: `map`, `cached`, `fetch`, `lock` and `lock_shared`. An adapter that
+//! missing: `map`, `cached`, `fetch`, `striping`, `lock` and `lock_shared`. An adapter that
 //! watches or changes the transfers must not pass `map` on, since it would not
 //! see those of a mapping.
 
@@ -32,6 +32,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
 use crate::range_lock::RangeLock;
+use crate::striping::Striping;
 
 mod own {
     /// What only this crate can name: a method that takes it can be neither
@@ -155,6 +156,11 @@ pub trait Store: Debug + Send + Sync {
     /// without waiting. Whether it does makes no difference but in time.
     fn fetch(&self, offset: u64, len: u64) {
         let _ = (offset, len);
+    }
+
+    /// How the bytes lie on several disks; `None` where that is unknown.
+    fn striping(&self) -> Option<Striping> {
+        None
     }
 
     /// Waits until nobody else has locked any of the `len` bytes at `offset`,

@@ -41,11 +41,6 @@ impl StripedStore {
         Ok(StripedStore { disks, striping })
     }
 
-    /// Where each byte lies.
-    pub fn striping(&self) -> Striping {
-        self.striping
-    }
-
     /// The length of a stripe in bytes.
     pub fn stripe_unit(&self) -> u64 {
         self.striping.unit()
@@ -115,6 +110,10 @@ impl StripedStore {
 }
 
 impl Store for StripedStore {
+    fn striping(&self) -> Option<Striping> {
+        Some(self.striping)
+    }
+
     fn name(&self) -> String {
         let names: Vec<_> = self.disks.iter().map(|disk| disk.name()).collect();
         format!("stripes on {}", names.join(", "))

@@ -28,6 +28,7 @@ use crate::device::{Device, DeviceModel, nanoseconds};
 use crate::error::Result;
 use crate::forward::forward;
 use crate::store::{ReadRequest, Store, WriteRequest};
+use crate::striping::Striping;
 
 /// Which time a device lives in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +178,11 @@ impl<S: Store + 'static> Store for ThrottledStore<S> {
     /// Nothing: whatever lies in memory beneath, the device is asked for it.
     fn cached(&self, offset: u64, len: u64) -> Option<f64> {
         (len > 0 && offset < self.len().ok()?).then_some(0.0)
+    }
+
+    /// That of the device.
+    fn striping(&self) -> Option<Striping> {
+        self.device.striping()
     }
 
     fn background(&self) -> Option<Arc<dyn Store>> {

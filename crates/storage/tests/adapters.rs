@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use outcore_storage::{
     CountedStore, Counts, DeviceModel, Fault, FaultyStore, MemoryStore, Operation, Queues,
-    ReadRequest, Request, RequestKind, Store, Striping, ThrottledStore, Time, WriteRequest,
+    ReadRequest, Request, RequestKind, Store, StripedStore, Striping, ThrottledStore, Time,
+    WriteRequest,
 };
 
 #[test]
@@ -228,4 +229,50 @@ fn impossible_devices_are_refused() {
         };
         assert!(ThrottledStore::new(MemoryStore::new(), model, Time::Virtual).is_err());
     }
+}
+
+#[test]
+fn adapters_pass_the_striping_on() {
+    let disks = (0..3).map(|_| Arc::new(MemoryStore::new()) as Arc<dyn Store>);
+    let striped = StripedStore::new(disks.collect(), 512).unwrap();
+    let striping = Striping::new(3, 512).unwrap();
+    let counted: Arc<dyn Store> = Arc::new(CountedStore::new(striped));
+    let faulty = FaultyStore::new(counted);
+    assert_eq!(faulty.striping(), Some(striping));
+    // Behind a device the bytes lie as they do there.
+    let object = ThrottledStore::new(faulty, DeviceModel::object(), Time::Virtual).unwrap();
+    assert_eq!(object.striping(), None);
+    let pfs = ThrottledStore::new(object, DeviceModel::pfs(), Time::Virtual).unwrap();
+    assert_eq!(pfs.striping(), Some(Striping::new(8, 1 << 20).unwrap()));
+    assert_eq!(MemoryStore::new().striping(), None);
+}
+
+#[test]
+fn callers_share_a_device_in_the_order_of_their_clocks() {
+    let model = |queues| DeviceModel {
+        latency: milliseconds(1),
+        bandwidth: 1e6,
+        queues,
+    };
+    let one = model(Queues::Streams(1));
+    let two = model(Queues::Striped(Striping::new(2, 1000).unwrap()));
+    let reads = |offsets: &[u64]| -> Vec<[(u64, usize); 1]> {
+        offsets.iter().map(|offset| [(*offset, 1000)]).collect()
+    };
+    // One queue: 2 ms a request, in turns.
+    let times = one.time_of_callers([reads(&[0, 0]), reads(&[0]), reads(&[])]);
+    assert_eq!(times.unwrap(), [6, 4, 0].map(milliseconds));
+    // Two disks: nobody waits who has one alone; two who meet on one do.
+    let alone = two.time_of_callers([reads(&[0, 2000]), reads(&[1000, 3000])]);
+    assert_eq!(alone.unwrap(), [4, 4].map(milliseconds));
+    let crossed = two.time_of_callers([reads(&[0, 1000]), reads(&[0, 1000])]);
+    assert_eq!(crossed.unwrap(), [4, 6].map(milliseconds));
+    // As a real store with a clock for each caller does it.
+    let store = ThrottledStore::new(MemoryStore::from(vec![0; 4000]), two, Time::Virtual).unwrap();
+    let other = store.for_caller();
+    store.read_at(0, &mut [0; 1000]).unwrap();
+    other.read_at(0, &mut [0; 1000]).unwrap();
+    store.read_at(1000, &mut [0; 1000]).unwrap();
+    other.read_at(1000, &mut [0; 1000]).unwrap();
+    assert_eq!([store.elapsed(), other.elapsed()], [4, 6].map(milliseconds));
 }

@@ -84,7 +84,7 @@ proptest! {
         store.write_at(offset, &data).unwrap();
         prop_assert_eq!(store.len().unwrap(), offset + len as u64);
         for (at, &byte) in data.iter().enumerate() {
-            let (disk, place) = store.striping().locate(offset + at as u64);
+            let (disk, place) = store.striping().unwrap().locate(offset + at as u64);
             prop_assert_eq!(memories[disk].to_vec()[place as usize], byte);
         }
         store.set_len(offset).unwrap();
