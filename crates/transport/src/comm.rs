@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::error::{Error, Result};
+use crate::loan::{Loan, Loans, NodeMemory};
 use crate::transport::{Exchange, Transport};
 
 /// The first of the tags that belong to the collectives.
@@ -68,6 +69,46 @@ impl Comm {
     /// Collective: returns when every rank of the group has called it.
     pub fn barrier(&self) -> Result<()> {
         self.transport.barrier()
+    }
+
+    /// Collective: lends `own` to the group while every rank's `visit` runs with
+    /// what the ranks `from` lend, and returns when all visits are over. `visit`
+    /// must not call the group.
+    ///
+    /// `false` on all ranks, with nothing done, if some memory that is lent is
+    /// out of others' reach. Ranks that are threads reach everything, ranks of
+    /// one node what [`Comm::node_memory`] has made, others nothing.
+    ///
+    /// ```
+    /// use outcore_transport::{Error, Loan, threads};
+    ///
+    /// threads::run(3, |comm| {
+    ///     let next = (comm.rank() + 1) % comm.size();
+    ///     let mut own = [0_u8];
+    ///     let lent = comm.lend(Loan::Write(&mut own), &[next], |loans| {
+    ///         let (start, _) = loans.writable(next).expect("lent by the next rank");
+    ///         // SAFETY: one byte is lent, and nobody else writes it.
+    ///         unsafe { *start = comm.rank() as u8 };
+    ///     })?;
+    ///     assert!(!lent || usize::from(own[0]) == (comm.rank() + 2) % comm.size());
+    ///     Ok::<_, Error>(())
+    /// })
+    /// .into_iter()
+    /// .for_each(|outcome| outcome.unwrap());
+    /// ```
+    pub fn lend(
+        &self,
+        own: Loan<'_>,
+        from: &[usize],
+        mut visit: impl FnMut(&Loans),
+    ) -> Result<bool> {
+        self.transport.lend(own, from, &mut visit)
+    }
+
+    /// Collective: memory of this rank, of a length of its own, that the group
+    /// reaches when it is lent; `None` on all ranks if there is no such thing.
+    pub fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {
+        self.transport.node_memory(bytes)
     }
 
     /// Collective: divides the group. Ranks with the same colour form a new

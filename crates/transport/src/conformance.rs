@@ -10,6 +10,7 @@ mod deliveries;
 mod exchanges;
 mod expect;
 mod groups;
+mod loans;
 mod messages;
 mod reductions;
 
@@ -25,7 +26,8 @@ pub fn check(comm: &Comm) -> Result<()> {
     collectives::check(comm)?;
     reductions::check(comm)?;
     deliveries::check(comm)?;
-    groups::check(comm)
+    groups::check(comm)?;
+    loans::check(comm)
 }
 
 /// Collective: lets rank `failing` fail in the middle of a sequence of
@@ -51,4 +53,11 @@ pub fn check_failure(comm: &Comm, failing: usize) -> Result<()> {
         "rank {} did not notice that rank {failing} had failed",
         comm.rank()
     )))
+}
+
+/// Collective: like [`check_failure`], in the middle of visits to memory that
+/// ranks lend one another; after its call has returned nobody's memory may be
+/// touched.
+pub fn check_loan_failure(comm: &Comm, failing: usize) -> Result<()> {
+    loans::check_failure(comm, failing)
 }

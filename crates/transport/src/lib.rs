@@ -35,11 +35,13 @@ mod comm;
 pub mod conformance;
 mod error;
 pub mod launch;
+mod loan;
 mod op;
 pub mod threads;
 mod transport;
 
 pub use comm::Comm;
 pub use error::{Error, Result};
+pub use loan::{Loan, Loans, NodeMemory, Reach};
 pub use op::{Combine, Element, Op};
 pub use transport::{Exchange, Transport};

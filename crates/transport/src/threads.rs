@@ -13,7 +13,7 @@
 //! The parts, from the bottom: `bell` (waiting), `world` (who has failed, who
 //! has finished), `lent` (memory read by another rank), `board` (what a rank
 //! sends in an exchange), `inbox` (messages), `group` (the ranks of a group
-//! and their meetings), `rank` (the calls).
+//! and their meetings), `rank` (the calls), `loans` (memory visited by others).
 
 mod bell;
 mod board;
@@ -21,6 +21,7 @@ mod by_peer;
 mod group;
 mod inbox;
 mod lent;
+mod loans;
 mod rank;
 mod world;
 

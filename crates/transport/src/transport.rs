@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::loan::{Loan, Loans, NodeMemory};
 
 /// A personalised many-to-many: for each peer, memory pieces to send and
 /// memory pieces to receive into.
@@ -103,6 +104,22 @@ pub trait Transport: Send + Sync {
     /// Whether the ranks of this group can read one another's memory, so that
     /// one exchange is cheaper than a tree of messages.
     fn shares_memory(&self) -> bool;
+
+    /// Collective: lends `own` to the group while every rank's `visit` runs with
+    /// what the ranks `from` lend, and returns when all visits are over. `visit`
+    /// must not call the group. `false` on all ranks, with nothing done, if
+    /// some memory that is lent is out of others' reach.
+    fn lend(&self, own: Loan<'_>, from: &[usize], visit: &mut dyn FnMut(&Loans)) -> Result<bool> {
+        let _ = (own, from, visit);
+        Ok(false)
+    }
+
+    /// Collective: memory of this rank, of a length of its own, that the group
+    /// reaches when it is lent; `None` on all ranks if there is no such thing.
+    fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {
+        let _ = bytes;
+        Ok(None)
+    }
 
     /// Not collective: declares that this rank has failed for good with
     /// `cause`, which makes every rank of the whole program return an error.

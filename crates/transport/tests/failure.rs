@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use outcore_transport::{Comm, Error, Exchange, Op, Result, conformance, threads};
+use outcore_transport::{Comm, Error, Exchange, Loan, Op, Result, conformance, threads};
 
 const RANKS: usize = 5;
 const ROUNDS: usize = 60;
@@ -30,12 +30,31 @@ fn exchange(comm: &Comm, len: usize) -> Result<()> {
     Ok(())
 }
 
-const COLLECTIVES: [Collective; 5] = [
+/// Everybody writes its rank into a part of everybody's memory.
+fn lend(comm: &Comm) -> Result<bool> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let all: Vec<usize> = (0..size).collect();
+    let mut own = vec![0xff; size * 1000];
+    let lent = comm.lend(Loan::Write(&mut own), &all, |loans| {
+        for &peer in &all {
+            let (start, _) = loans.writable(peer).expect("lent to be written");
+            // SAFETY: this part is written by this rank alone.
+            unsafe { start.add(rank * 1000).write_bytes(rank as u8, 1000) };
+        }
+    })?;
+    for (peer, part) in own.chunks(1000).enumerate() {
+        assert!(part.iter().all(|&byte| usize::from(byte) == peer));
+    }
+    Ok(lent)
+}
+
+const COLLECTIVES: [Collective; 6] = [
     Comm::barrier,
     |comm| exchange(comm, 8),
     |comm| exchange(comm, 100_000),
     |comm| comm.all_reduce_one(comm.rank(), Op::Sum).map(drop),
     |comm| comm.split(Some(0), 0).map(drop),
+    |comm| lend(comm).map(drop),
 ];
 
 /// All outcomes but that of `failed` are its failure with this cause.
@@ -157,6 +176,38 @@ fn a_failing_rank_waits_for_readers_of_its_memory() {
 }
 
 #[test]
+fn a_failing_rank_waits_for_visitors() {
+    for round in 0..ROUNDS {
+        let failing = round % RANKS;
+        let outcomes = threads::run(RANKS, |comm| conformance::check_loan_failure(comm, failing));
+        let cause = format!("deliberate failure of rank {failing}");
+        assert_failed(&outcomes, failing, &cause);
+        assert_eq!(outcomes[failing], Err(Error::Invalid(cause)));
+    }
+}
+
+#[test]
+fn a_panic_of_a_visitor_is_reported() {
+    for round in 0..ROUNDS {
+        let failing = round % RANKS;
+        let outcomes = threads::run(RANKS, |comm| -> Result<()> {
+            let all: Vec<usize> = (0..RANKS).collect();
+            for call in 0.. {
+                let mut own = vec![0; 1000];
+                comm.lend(Loan::Write(&mut own), &all, |_| {
+                    if comm.rank() == failing && call == round % 7 {
+                        // Without the hook, which would print it.
+                        std::panic::resume_unwind(Box::new(format!("round {round}")));
+                    }
+                })?;
+            }
+            Ok(())
+        });
+        assert_failed(&outcomes, failing, &format!("panicked: round {round}"));
+    }
+}
+
+#[test]
 fn a_panic_is_reported() {
     for round in 0..10 {
         let failing = round % RANKS;
@@ -272,7 +323,7 @@ fn lengths_that_do_not_match_are_reported() {
 
 #[test]
 fn ranks_that_do_not_exist_are_reported() {
-    let calls: [Collective; 4] = [
+    let calls: [Collective; 5] = [
         |comm| comm.send(RANKS, 0, &[1_u8]),
         |comm| comm.receive(RANKS, 0, &mut [1_u8]),
         |comm| {
@@ -281,6 +332,7 @@ fn ranks_that_do_not_exist_are_reported() {
             comm.exchange(&mut pieces)
         },
         |comm| comm.broadcast(RANKS, &mut [1_u8]),
+        |comm| comm.lend(Loan::Read(&[1]), &[0, RANKS], |_| {}).map(drop),
     ];
     for call in calls {
         let outcomes = threads::run(RANKS, |comm| {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::bell::Bell;
 use super::board::Board;
 use super::inbox::Inbox;
+use super::loans::LoanDesk;
 use super::world::World;
 use crate::error::Result;
 
@@ -40,6 +41,7 @@ pub(crate) struct Member {
     entered: AtomicU64,
     pub(crate) board: Board,
     pub(crate) inbox: Inbox,
+    pub(crate) desk: LoanDesk,
 }
 
 impl Group {
@@ -50,6 +52,7 @@ impl Group {
             entered: AtomicU64::new(0),
             board: Board::new(),
             inbox: Inbox::default(),
+            desk: LoanDesk::default(),
         };
         let group = Arc::new(Self {
             world: world.clone(),

@@ -11,6 +11,7 @@ use super::by_peer::ByPeer;
 use super::group::{Group, Member};
 use super::inbox::Message;
 use crate::error::{Error, Result};
+use crate::loan::{Loan, Loans, NodeMemory};
 use crate::transport::{Exchange, Transport};
 
 /// Messages up to this many bytes are copied on sending.
@@ -18,7 +19,7 @@ const COPIED: usize = 64 * 1024;
 
 /// One rank of a group of threads.
 pub(crate) struct ThreadRank {
-    group: Arc<Group>,
+    pub(super) group: Arc<Group>,
     rank: usize,
     /// Held during a collective call: a rank is in one of them at a time, even
     /// if several threads use its handle.
@@ -27,7 +28,7 @@ pub(crate) struct ThreadRank {
 
 /// What a rank keeps from one collective call to the next.
 #[derive(Debug, Default)]
-struct Turn {
+pub(super) struct Turn {
     /// The number of the next meeting.
     sequence: u64,
     sends: ByPeer,
@@ -43,17 +44,17 @@ impl ThreadRank {
         }
     }
 
-    fn me(&self) -> &Member {
+    pub(super) fn me(&self) -> &Member {
         &self.group.members[self.rank]
     }
 
     /// Fails the world with `error`, which is handed back.
-    fn mistake(&self, error: Error) -> Error {
+    pub(super) fn mistake(&self, error: Error) -> Error {
         self.fail(&error.to_string());
         error
     }
 
-    fn member(&self, rank: usize) -> Result<&Member> {
+    pub(super) fn member(&self, rank: usize) -> Result<&Member> {
         self.group
             .members
             .get(rank)
@@ -76,6 +77,13 @@ impl ThreadRank {
             sent: sent as u64,
             expected: expected as u64,
         }))
+    }
+
+    /// The next meeting of the group.
+    pub(super) fn meet(&self, turn: &mut Turn) -> Result<()> {
+        let sequence = turn.sequence;
+        turn.sequence += 1;
+        self.group.meet(self.rank, sequence)
     }
 
     /// The exchange itself; gives the number of its meeting.
@@ -204,9 +212,7 @@ impl Transport for ThreadRank {
     fn barrier(&self) -> Result<()> {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.group.world.check()?;
-        let sequence = turn.sequence;
-        turn.sequence += 1;
-        self.group.meet(self.rank, sequence)
+        self.meet(&mut turn)
     }
 
     fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Arc<dyn Transport>>> {
@@ -244,6 +250,18 @@ impl Transport for ThreadRank {
 
     fn shares_memory(&self) -> bool {
         true
+    }
+
+    fn lend(&self, own: Loan<'_>, from: &[usize], visit: &mut dyn FnMut(&Loans)) -> Result<bool> {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lend_in(&mut turn, own, from, visit)?;
+        Ok(true)
+    }
+
+    fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {
+        NodeMemory::ordinary(bytes)
+            .map(Some)
+            .map_err(|error| self.mistake(error))
     }
 
     fn fail(&self, cause: &str) {
