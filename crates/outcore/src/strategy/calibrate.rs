@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use outcore_storage::{Access, FileStore, Mapping, ReadRequest, Store, WriteRequest};
+use outcore_storage::{Access, FileStore, ReadRequest, Store, WriteRequest};
 
 use super::profile::{Cost, StorageProfile};
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ const SIZE: u64 = 64 << 20;
 const SMALL: usize = 64;
 const PAGE: usize = 4096;
 const BLOCK: usize = 1 << 20;
+const BLOCKS: f64 = (SIZE / BLOCK as u64) as f64;
 const STRETCH: usize = 16 << 20;
 
 impl StorageProfile {
@@ -88,30 +89,33 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
     }
     store.sync()?;
     let mut profile = StorageProfile::assumed(path);
-    // Small requests tell what one costs, large ones what a byte costs.
+    // Small requests tell what one costs, large ones what a byte costs. The
+    // latter go all over the file: in one place they would stay in the
+    // processor's cache.
     let mut block = vec![0u8; BLOCK];
-    profile.cached_read = cost(
-        batches(&store, SMALL, 8)?,
-        (
-            fastest(5, || Ok(store.read_at(8 << 20, &mut block)?))?,
-            BLOCK,
-        ),
-    );
-    profile.write = cost(
-        (
-            fastest(5, || {
-                let requests: Vec<WriteRequest<'_>> = places(256)
-                    .map(|offset| WriteRequest {
-                        offset,
-                        data: &data[..SMALL],
-                    })
-                    .collect();
-                Ok(store.write_batch(&requests)?)
-            })? / 256.0,
-            SMALL,
-        ),
-        (fastest(5, || Ok(store.write_at(8 << 20, &data)?))?, BLOCK),
-    );
+    let blocks = || (0..SIZE).step_by(BLOCK);
+    let all = fastest(3, || {
+        blocks().try_for_each(|offset| Ok(store.read_at(offset, &mut block)?))
+    })?;
+    profile.cached_read = cost(batches(&store, SMALL, 8)?, (all / BLOCKS, BLOCK));
+    let few: Vec<WriteRequest<'_>> = places(256)
+        .map(|offset| WriteRequest {
+            offset,
+            data: &data[..SMALL],
+        })
+        .collect();
+    let small = fastest(5, || Ok(store.write_batch(&few)?))?;
+    // What is written over has often just been read.
+    let mut all = f64::INFINITY;
+    for _ in 0..3 {
+        store.forget()?;
+        blocks().try_for_each(|offset| store.read_at(offset, &mut block))?;
+        let seconds = fastest(1, || {
+            blocks().try_for_each(|offset| Ok(store.write_at(offset, &data)?))
+        })?;
+        all = all.min(seconds);
+    }
+    profile.write = cost((small / 256.0, SMALL), (all / BLOCKS, BLOCK));
     store.sync()?;
     // Cold reads, where the system lets go of what it has.
     if forget(path) {
@@ -133,6 +137,7 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
         profile.cold_read = Cost { each, byte };
         profile.parallel = (alone / together).clamp(1.0, 256.0);
         profile.ahead = read_on(path)?.unwrap_or(profile.ahead);
+        profile.first_write = first_write(path)?.unwrap_or(profile.first_write);
     }
     measure_copies(&store, &mut profile)?;
     Ok(profile)
@@ -260,17 +265,22 @@ fn measure_copies(store: &FileStore, profile: &mut StorageProfile) -> Result<()>
         let each = timed(&mut |out| unsafe { gather_from(&sparse, (start, len), 0, out) })?;
         // SAFETY: as above.
         let bulk = timed(&mut |out| unsafe { gather_from(&dense, (start, len), 0, out) })?;
-        profile.first_write = first_write(store, &mapping)?.unwrap_or(profile.first_write);
         profile.mapped = cost((each / elements as f64, 4), (bulk / 16.0, BLOCK));
     }
     Ok(())
 }
 
-/// The seconds of the first write to a clean page; `None` where a mapping must
-/// not be written.
-fn first_write(store: &FileStore, mapping: &Mapping) -> Result<Option<f64>> {
-    const PAGES: usize = 1024;
-    store.sync()?;
+/// The seconds of the first write to a page that has just been read; `None`
+/// where a mapping must not be written.
+fn first_write(path: &Path) -> Result<Option<f64>> {
+    const PAGES: usize = 2048;
+    // Opened for this alone, as in `read_on`.
+    let store = FileStore::open(path, Access::ReadWrite)?;
+    store.forget()?;
+    store.read_at(0, &mut vec![0; PAGES * PAGE])?;
+    let Some(mapping) = store.map()? else {
+        return Ok(None);
+    };
     let Some(start) = mapping.writable(0, PAGES * PAGE)? else {
         return Ok(None);
     };
