@@ -165,3 +165,52 @@ impl<T: Float> Slabs<'_, T> {
         self.writer.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use outcore::storage::{DeviceModel, MemoryStore, Queues, ThrottledStore, Time};
+    use outcore::{ArrayDescriptor, Block, ElementType};
+
+    use super::super::grid::Edges;
+    use super::*;
+
+    /// An array that no page cache holds, so that it is read ahead.
+    fn cold(name: &str) -> Array {
+        let model = DeviceModel {
+            latency: Duration::from_micros(1),
+            bandwidth: 1e9,
+            queues: Queues::Streams(1),
+        };
+        let memory = MemoryStore::from(vec![0; 22 * 20 * 4]);
+        let store = ThrottledStore::new(memory, model, Time::Virtual).unwrap();
+        let descriptor = ArrayDescriptor::new(&[22, 20], ElementType::F32);
+        Array::in_store(name, &descriptor, Arc::new(store)).unwrap()
+    }
+
+    #[test]
+    fn the_stated_memory_is_enough_for_boxes_narrower_than_the_file() {
+        let (source, target) = (cold("in"), cold("out"));
+        // 20 of 60 rows with a neighbour's at both ends; the whole axis of 14
+        // columns between overlap areas.
+        let block = Block {
+            global: Section::parse("20:40, 0:14", &[60, 14]).unwrap(),
+            part: source.section("1:21, 3:17").unwrap(),
+        };
+        for behind in [0, 1] {
+            let pass = Pass {
+                source: &source,
+                target: &target,
+                region: Region::of_block(&source, &block, &[60, 14], Edges::Fixed, 1),
+                behind,
+            };
+            for thickness in 1..=22 {
+                let budget = MemoryBudget::of(pass.need::<f32>(thickness));
+                pass.run::<f32>(&budget, &Resources::of(budget.clone()))
+                    .unwrap();
+            }
+        }
+    }
+}
