@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use outcore_transport::{Error, Result};
 
 use crate::communicator::Communicator;
+use crate::hall::Hall;
+use crate::lend::Memories;
 use crate::world::World;
 
 /// Which of the two communicators for data a message takes.
@@ -32,10 +34,41 @@ pub(crate) struct Group {
     pub(crate) rank: usize,
     /// In the order of their ranks in the group.
     pub(crate) members: Vec<Member>,
-    /// The number of the next collective call. Held during the call, so that
-    /// a rank is in one of them at a time even if several threads use its
-    /// handle.
-    pub(crate) turn: Mutex<u16>,
+    /// Held during a collective call, so that a rank is in one of them at a
+    /// time even if several threads use its handle.
+    pub(crate) turn: Mutex<Turn>,
+}
+
+/// What a rank keeps from one collective call to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// The number of the next call that sends messages.
+    number: u16,
+    /// Where the group meets; looked for at the first call that needs it, as
+    /// all ranks must do that together.
+    hall: Option<Option<Hall>>,
+    /// What its ranks can lend.
+    memories: Memories,
+}
+
+impl Turn {
+    /// The lane of the next messages.
+    pub(crate) fn lane(&mut self) -> Lane {
+        let lane = Lane::Internal(self.number);
+        self.number = self.number.wrapping_add(1);
+        lane
+    }
+
+    /// Collective: where `group` meets, if its ranks share a node, and what
+    /// they can lend there.
+    pub(crate) fn hall(&mut self, group: &Group) -> Result<Option<(&Hall, &mut Memories)>> {
+        if self.hall.is_none() {
+            let lanes = [self.lane(), self.lane()];
+            self.hall = Some(Hall::build(group, lanes)?);
+        }
+        let hall = self.hall.as_ref().and_then(Option::as_ref);
+        Ok(hall.map(|hall| (hall, &mut self.memories)))
+    }
 }
 
 /// One rank of a group.
@@ -56,7 +89,7 @@ impl Group {
             run: world.run.load(Ordering::Acquire),
             rank,
             members,
-            turn: Mutex::new(0),
+            turn: Mutex::default(),
         }
     }
 

@@ -29,7 +29,8 @@
 //! MPI calls), `notice`, `board` (what the notices said), `outbox` (sends that
 //! nobody waits for), `contexts` and `group` (which rank is who), `world` (what
 //! the process shares), `operations` (the waiting), `all_gather` and `exchange`
-//! (what moves), `transport` (the calls), `closing` and `run`.
+//! (what moves), `segment`, `hall` and `lend` (what ranks of one node do without
+//! messages), `transport` (the calls), `closing` and `run`.
 
 mod all_gather;
 mod board;
@@ -38,12 +39,15 @@ mod communicator;
 mod contexts;
 mod exchange;
 mod group;
+mod hall;
+mod lend;
 mod library;
 mod notice;
 mod operations;
 mod outbox;
 mod pause;
 mod run;
+mod segment;
 mod transport;
 mod world;
 mod yardstick;
@@ -51,5 +55,6 @@ mod yardstick;
 pub use library::library_version;
 pub use operations::set_largest_message;
 pub use run::run;
+pub use segment::set_node_memory;
 pub use transport::MpiTransport;
 pub use yardstick::all_to_all_v_packed;

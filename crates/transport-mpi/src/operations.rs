@@ -41,7 +41,7 @@ use crate::pause::Pause;
 
 /// For so long an operation may go on with a rank that has ended its part:
 /// what that rank sent before its end may still be on its way.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// The MPI function that says what is complete.
 const TEST: &str = "MPI_Testsome";
@@ -247,9 +247,7 @@ impl<'a> Operations<'a> {
             let peer = self.group.members[kind.peer].world_rank;
             let ended = world.board.ended(peer);
             if ended.is_some_and(|since| since.elapsed() >= GRACE) {
-                let waiter = world.rank;
-                let cause = format!("it has already finished, but rank {waiter} is waiting for it");
-                world.fail(peer, &cause);
+                world.fail_by_absence(peer);
                 return world.check();
             }
         }

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use outcore_transport::{Error, Exchange, Result, Transport};
+use outcore_transport::{Error, Exchange, Loan, Loans, NodeMemory, Result, Transport};
 
 use crate::all_gather::all_gather;
 use crate::exchange;
-use crate::group::{Group, Lane, Member};
+use crate::group::{Group, Lane, Member, Turn};
+use crate::lend::{lend, node_memory};
 use crate::operations::{Operations, parts};
 use crate::world::World;
 
@@ -39,13 +40,11 @@ impl MpiTransport {
     }
 
     /// Begins a collective call: keep the guard until it is over.
-    fn enter_together(&self) -> Result<(MutexGuard<'_, u16>, Lane)> {
+    fn enter_together(&self) -> Result<MutexGuard<'_, Turn>> {
         let turn = self.group.turn.lock();
-        let mut turn = turn.unwrap_or_else(PoisonError::into_inner);
+        let turn = turn.unwrap_or_else(PoisonError::into_inner);
         self.group.enter()?;
-        let lane = Lane::Internal(*turn);
-        *turn = turn.wrapping_add(1);
-        Ok((turn, lane))
+        Ok(turn)
     }
 
     /// Sends to this rank itself: from a copy, as no other thread need be
@@ -94,17 +93,28 @@ impl Transport for MpiTransport {
     }
 
     fn exchange(&self, exchange: &mut Exchange<'_>) -> Result<()> {
-        let (_turn, lane) = self.enter_together()?;
-        exchange::exchange(&self.group, lane, exchange)
+        let mut turn = self.enter_together()?;
+        exchange::exchange(&self.group, turn.lane(), exchange)
     }
 
     fn barrier(&self) -> Result<()> {
-        let (_turn, lane) = self.enter_together()?;
-        all_gather(&self.group, lane, &[]).map(drop)
+        let mut turn = self.enter_together()?;
+        if let Some((hall, _)) = turn.hall(&self.group)? {
+            return hall.meet(&self.group);
+        }
+        all_gather(&self.group, turn.lane(), &[]).map(drop)
+    }
+
+    fn all_gather(&self, own: &[u8], counts: &[usize], all: &mut [u8]) -> Result<bool> {
+        let mut turn = self.enter_together()?;
+        match turn.hall(&self.group)? {
+            Some((hall, _)) => hall.all_gather(&self.group, own, counts, all),
+            None => Ok(false),
+        }
     }
 
     fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Arc<dyn Transport>>> {
-        let (_turn, lane) = self.enter_together()?;
+        let mut turn = self.enter_together()?;
         let world = self.group.world;
         // 1. Tell everybody the colour, the key and the number that this rank
         //    gives to its new group.
@@ -114,7 +124,7 @@ impl Transport for MpiTransport {
             key,
             context,
         };
-        let all = all_gather(&self.group, lane, &own.encode()).inspect_err(|_| {
+        let all = all_gather(&self.group, turn.lane(), &own.encode()).inspect_err(|_| {
             // No group was made to give it back.
             context.inspect(|&number| world.contexts.release(number));
         })?;
@@ -151,6 +161,22 @@ impl Transport for MpiTransport {
 
     fn shares_memory(&self) -> bool {
         false
+    }
+
+    fn lend(&self, own: Loan<'_>, from: &[usize], visit: &mut dyn FnMut(&Loans)) -> Result<bool> {
+        let mut turn = self.enter_together()?;
+        match turn.hall(&self.group)? {
+            Some((hall, memories)) => lend(&self.group, hall, memories, own, from, visit),
+            None => Ok(false),
+        }
+    }
+
+    fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {
+        let mut turn = self.enter_together()?;
+        match turn.hall(&self.group)? {
+            Some((hall, memories)) => node_memory(&self.group, hall, memories, bytes),
+            None => Ok(None),
+        }
     }
 
     fn fail(&self, cause: &str) {

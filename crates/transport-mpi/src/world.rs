@@ -142,6 +142,13 @@ impl World {
         }
     }
 
+    /// Fails the run because this rank waits for `rank`, which has ended.
+    pub(crate) fn fail_by_absence(&self, rank: usize) {
+        let waiter = self.rank;
+        let cause = format!("it has already finished, but rank {waiter} is waiting for it");
+        self.fail(rank, &cause);
+    }
+
     /// Counts a data message sent to `to`.
     pub(crate) fn count_sent(&self, to: usize) {
         self.sent[to].fetch_add(1, Ordering::Relaxed);

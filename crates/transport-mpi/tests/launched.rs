@@ -92,6 +92,11 @@ fn conforms() {
 }
 
 #[test]
+fn conforms_without_shared_memory() {
+    passes(3, &["--apart"]);
+}
+
+#[test]
 fn long_messages_are_cut() {
     for bytes in ["500", "65536"] {
         passes(3, &["--parts", bytes]);
@@ -103,6 +108,7 @@ fn everybody_hears_of_a_failure() {
     for (ranks, failing) in [(1, "0"), (2, "0"), (3, "1"), (5, "4")] {
         passes(ranks, &["--fail", failing]);
         passes(ranks, &["--fail-large", failing]);
+        passes(ranks, &["--fail-loan", failing]);
     }
 }
 

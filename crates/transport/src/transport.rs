@@ -97,6 +97,14 @@ pub trait Transport: Send + Sync {
     /// Collective: returns when every rank of the group has called it.
     fn barrier(&self) -> Result<()>;
 
+    /// Collective: fills `all` with the bytes of all ranks end to end, of which
+    /// rank `p` gives `counts[p]`, if there is a quicker way than messages for
+    /// so many; `false` on all ranks, with nothing done, if not.
+    fn all_gather(&self, own: &[u8], counts: &[usize], all: &mut [u8]) -> Result<bool> {
+        let _ = (own, counts, all);
+        Ok(false)
+    }
+
     /// Collective: divides the group. Ranks with the same colour form a new
     /// group, ordered by `key` and then by rank; `None` joins none.
     fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Arc<dyn Transport>>>;

@@ -3,8 +3,10 @@
 //! ```text
 //! mpirun -n 3 mpi-conformance               all that a transport must do
 //!   --parts BYTES                           the same with messages cut into parts
+//!   --apart                                 the same as if on several nodes
 //!   --fail R                                rank R fails: everybody gets its error
 //!   --fail-large R                          the same in the middle of large messages
+//!   --fail-loan R                           the same in the middle of visits to memory
 //!   --early R                               rank R ends while the others wait for it
 //!   --mismatch                              the last rank sends more than is expected
 //!   --mismatch-exchange                     the same in an exchange, but fewer
@@ -21,7 +23,7 @@
 use std::process::ExitCode;
 
 use outcore_transport::{Comm, Error, Exchange, Result, conformance};
-use outcore_transport_mpi::{library_version, run, set_largest_message};
+use outcore_transport_mpi::{library_version, run, set_largest_message, set_node_memory};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,8 +39,13 @@ fn main() -> ExitCode {
             set_largest_message(number);
             report(run(whole))
         }
+        "--apart" => {
+            set_node_memory(false);
+            report(run(whole))
+        }
         "--fail" => failure(number, |comm| conformance::check_failure(comm, number)),
         "--fail-large" => failure(number, |comm| fail_among_large(comm, number)),
+        "--fail-loan" => failure(number, |comm| conformance::check_loan_failure(comm, number)),
         "--early" => early(number),
         "--mismatch" => mismatch(|comm, last| {
             if comm.rank() == last {
