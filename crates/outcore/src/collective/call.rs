@@ -1,18 +1,21 @@
 //! [`Collective`]: reads and writes in which all ranks of a group take part.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Mutex;
 
 use outcore_geometry::Section;
 use outcore_transport::Comm;
 
 use super::aggregate::Window;
 use super::domains::DomainKind;
-use super::messages;
-use super::plan::TwoPhase;
+use super::moved::Moved;
+use super::plan::CollectivePlan;
 use super::request::Request;
-use super::survey::{Survey, survey};
+use super::survey::survey;
+use super::two_phase::TwoPhase;
 use crate::array::Array;
-use crate::element::{Element, ElementType, swap_bytes};
+use crate::budget::MemoryBudget;
+use crate::element::{Element, ElementType};
 use crate::error::{Error, Result};
 use crate::strategy::Direction;
 
@@ -23,6 +26,7 @@ pub struct Collective<'a> {
     array: &'a Array,
     domains: DomainKind,
     window: Option<u64>,
+    budget: Option<MemoryBudget>,
 }
 
 impl Array {
@@ -39,7 +43,7 @@ impl Array {
         section: &Section,
         values: &mut [T],
     ) -> Result<()> {
-        self.collective().read_into(comm, section, values)
+        self.collective().read_into(comm, section, values).map(drop)
     }
 
     /// Collective: every rank writes its own section. Where sections overlap,
@@ -52,7 +56,7 @@ impl Array {
         section: &Section,
         values: &[T],
     ) -> Result<()> {
-        self.collective().write(comm, section, values)
+        self.collective().write(comm, section, values).map(drop)
     }
 
     /// Collective reads and writes of this array, with choices. All ranks must
@@ -62,6 +66,7 @@ impl Array {
             array: self,
             domains: DomainKind::Auto,
             window: None,
+            budget: None,
         }
     }
 }
@@ -73,24 +78,46 @@ impl Collective<'_> {
         self
     }
 
-    /// With at most so many bytes of the file in a rank's memory at a time; as
-    /// much as [`Tuning::buffer`](crate::Tuning) says if not given.
+    /// With at most so many bytes of the file in a rank's memory at a time.
     pub fn window(mut self, bytes: u64) -> Self {
         self.window = Some(bytes);
         self
     }
 
+    /// With the memory of a budget, which is that of the process: ranks that
+    /// are threads divide it. Without one a rank takes what
+    /// [`Tuning::buffer`](crate::Tuning) says, or a little more if that is less
+    /// than the least that works.
+    pub fn budget(mut self, budget: &MemoryBudget) -> Self {
+        self.budget = Some(budget.clone());
+        self
+    }
+
+    /// Collective: plans to move the section of each rank. The plan can be
+    /// executed any number of times, and nobody has to tell then what it wants.
+    pub fn plan(
+        &self,
+        comm: &Comm,
+        section: &Section,
+        direction: Direction,
+    ) -> Result<CollectivePlan> {
+        let before = self.check(self.array.element_type(), direction);
+        self.prepare(comm, section, direction, before)
+    }
+
     /// Collective: see [`Array::read_all`].
     pub fn read<T: Element>(&self, comm: &Comm, section: &Section) -> Result<Vec<T>> {
         let mut values = Vec::new();
-        let room = self.request(section).and_then(|_| {
+        let before = self.check(T::TYPE, Direction::Read).and_then(|()| {
+            self.request(section)?;
             let count = usize::try_from(section.count()).ok();
             let room = count.and_then(crate::fresh::with_room);
             values = room.ok_or_else(|| self.array.too_large(section))?;
             values.resize(section.count() as usize, T::zeroed());
             Ok(())
         });
-        self.read_checked(comm, section, room, &mut values)?;
+        let plan = self.prepare(comm, section, Direction::Read, before)?;
+        plan.read_values(comm, &mut values)?;
         Ok(values)
     }
 
@@ -100,99 +127,80 @@ impl Collective<'_> {
         comm: &Comm,
         section: &Section,
         values: &mut [T],
-    ) -> Result<()> {
-        self.read_checked(comm, section, Ok(()), values)
-    }
-
-    fn read_checked<T: Element>(
-        &self,
-        comm: &Comm,
-        section: &Section,
-        before: Result<()>,
-        values: &mut [T],
-    ) -> Result<()> {
-        let bytes = T::bytes_mut(values);
-        let before = before.and_then(|()| self.check(T::TYPE, Direction::Read));
-        let accept = |bytes: &mut [u8]| self.array.check_values::<T>(section, bytes);
-        let outcome = self.read_with(comm, section, before, bytes, accept);
-        if outcome.is_err() {
-            // Whatever came of it, the buffer must hold values.
-            T::accept(T::bytes_mut(values));
-        }
-        outcome
+    ) -> Result<Moved> {
+        let before = self.check(T::TYPE, Direction::Read);
+        let before = before.and_then(|()| self.check_length(section, size_of_val(values)));
+        let plan = self.prepare(comm, section, Direction::Read, before)?;
+        plan.read_values(comm, values)
     }
 
     /// Collective: see [`Array::write_all`].
-    pub fn write<T: Element>(&self, comm: &Comm, section: &Section, values: &[T]) -> Result<()> {
+    pub fn write<T: Element>(&self, comm: &Comm, section: &Section, values: &[T]) -> Result<Moved> {
         let before = self.check(T::TYPE, Direction::Write);
-        self.write_with(comm, section, before, bytemuck::cast_slice(values))
+        let before = before.and_then(|()| self.check_length(section, size_of_val(values)));
+        let plan = self.prepare(comm, section, Direction::Write, before)?;
+        plan.write_with(comm, bytemuck::cast_slice(values))
     }
 
     /// Collective: reads sections as bytes, in this machine's byte order.
-    pub fn read_bytes(&self, comm: &Comm, section: &Section, bytes: &mut [u8]) -> Result<()> {
-        self.read_with(comm, section, Ok(()), bytes, |_| Ok(()))
+    pub fn read_bytes(&self, comm: &Comm, section: &Section, bytes: &mut [u8]) -> Result<Moved> {
+        let before = self.check_length(section, bytes.len());
+        let plan = self.prepare(comm, section, Direction::Read, before)?;
+        plan.read_with(comm, bytes, |_| Ok(()))
     }
 
     /// Collective: writes sections from bytes in this machine's byte order.
-    pub fn write_bytes(&self, comm: &Comm, section: &Section, bytes: &[u8]) -> Result<()> {
+    pub fn write_bytes(&self, comm: &Comm, section: &Section, bytes: &[u8]) -> Result<Moved> {
         let before = self.check(self.array.element_type(), Direction::Write);
-        self.write_with(comm, section, before, bytes)
+        let before = before.and_then(|()| self.check_length(section, bytes.len()));
+        let plan = self.prepare(comm, section, Direction::Write, before)?;
+        plan.write_with(comm, bytes)
     }
 
-    fn read_with(
-        &self,
-        comm: &Comm,
-        section: &Section,
-        before: Result<()>,
-        bytes: &mut [u8],
-        accept: impl FnOnce(&mut [u8]) -> Result<()>,
-    ) -> Result<()> {
-        let survey = self.survey(comm, section, Direction::Read, before, bytes.len())?;
-        let plan = self.two_phase(comm, Direction::Read, survey);
-        let mut window = Window::new(self.array.layout().element_size());
-        let outcome = messages::read(&plan, self.array, &mut window, comm, bytes)?;
-        let outcome = outcome.and_then(|()| {
-            if let Some(width) = self.array.swap() {
-                swap_bytes(bytes, width);
-            }
-            accept(bytes)
-        });
-        Ok(comm.agree(outcome)?)
+    fn check_length(&self, section: &Section, bytes: usize) -> Result<()> {
+        self.request(section)?;
+        self.array.check_length(section, bytes)
     }
 
-    fn write_with(
-        &self,
-        comm: &Comm,
-        section: &Section,
-        before: Result<()>,
-        bytes: &[u8],
-    ) -> Result<()> {
-        let survey = self.survey(comm, section, Direction::Write, before, bytes.len())?;
-        let plan = self.two_phase(comm, Direction::Write, survey);
-        let mut window = Window::new(self.array.layout().element_size());
-        let outcome = messages::write(&plan, self.array, &mut window, comm, bytes)?;
-        Ok(comm.agree(outcome)?)
-    }
-
-    fn two_phase(&self, comm: &Comm, direction: Direction, survey: Survey) -> TwoPhase {
-        TwoPhase::new(comm, self.array, direction, self.domains, survey)
-    }
-
-    fn survey(
+    /// Plans, unless this rank or another one has found something wrong before.
+    fn prepare(
         &self,
         comm: &Comm,
         section: &Section,
         direction: Direction,
         before: Result<()>,
-        bytes: usize,
-    ) -> Result<Survey> {
-        let own = before.and_then(|()| {
-            let request = self.request(section)?;
-            self.array.check_length(section, bytes)?;
-            let window = self.window.unwrap_or(self.array.tuning().buffer);
-            Ok((request, window.min(isize::MAX as u64)))
-        });
-        survey(comm, self.array, self.fingerprint(direction), own)
+    ) -> Result<CollectivePlan> {
+        let budget = self.budget.as_ref().map(|budget| budget.for_rank(comm));
+        let limit = budget.as_ref().map(MemoryBudget::free);
+        let limit = limit.unwrap_or(self.array.tuning().buffer);
+        let own = before.and_then(|()| Ok((self.request(section)?, limit)));
+        let survey = survey(comm, self.array, self.fingerprint(direction), own)?;
+        let most = self.window.unwrap_or(u64::MAX);
+        let body = TwoPhase::new(
+            comm,
+            self.array,
+            direction,
+            self.domains,
+            survey.requests,
+            (survey.limit, most),
+        );
+        let memory = match budget {
+            None => None,
+            Some(budget) => {
+                let (need, least) = body.need();
+                let purpose = "a collective call";
+                let enough = budget.require(least, purpose);
+                Some(comm.agree(enough.and_then(|()| budget.reserve(need, purpose)))?)
+            }
+        };
+        Ok(CollectivePlan {
+            array: self.array.clone(),
+            direction,
+            body,
+            place: (comm.rank(), comm.size()),
+            window: Mutex::new(Window::new(self.array.layout().element_size())),
+            _memory: memory,
+        })
     }
 
     fn check(&self, asked: ElementType, direction: Direction) -> Result<()> {
@@ -212,7 +220,8 @@ impl Collective<'_> {
         descriptor.byte_order.hash(&mut hasher);
         descriptor.arrangement.to_string().hash(&mut hasher);
         self.array.data_offset().hash(&mut hasher);
-        (direction, self.domains).hash(&mut hasher);
+        (direction, self.domains, self.window).hash(&mut hasher);
+        self.budget.is_some().hash(&mut hasher);
         hasher.finish()
     }
 }

@@ -9,7 +9,7 @@ use super::domains::Piece;
 use super::request::Request;
 
 /// At most so many stretches are listed; with more, larger gaps are moved along.
-const MOST: usize = 4096;
+pub(super) const MOST: usize = 4096;
 
 /// The stretches of a piece that hold wanted bytes, with gaps of up to `gap`
 /// bytes moved along: in ascending order, added to `into`.
@@ -162,7 +162,7 @@ impl Cover {
     }
 
     /// The maximal stretches that somebody writes between two offsets.
-    pub(super) fn written(&self, stretch: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    pub(super) fn written(&self, stretch: &Range<u64>) -> impl Iterator<Item = Range<u64>> + Clone {
         let (mut at, to) = self.elements(stretch.start, stretch.end);
         std::iter::from_fn(move || {
             let from = self.find(at, to, true);

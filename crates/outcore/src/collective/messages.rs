@@ -11,8 +11,9 @@ use std::ops::Range;
 use outcore_transport::{Comm, Exchange};
 
 use super::aggregate::Window;
-use super::plan::TwoPhase;
+use super::moved::{Moved, timed};
 use super::request::from_message;
+use super::two_phase::TwoPhase;
 use crate::array::Array;
 use crate::error::Result;
 use crate::execute::copy::{gather, scatter};
@@ -49,18 +50,21 @@ pub(super) fn read(
     window: &mut Window,
     comm: &Comm,
     buffer: &mut [u8],
-) -> Result<Result<()>> {
+) -> Result<Result<Moved>> {
+    let store = &**array.store();
+    let mut moved = plan.begun();
     let mut outcome = Ok(());
     let mut inbox = Vec::new();
     for round in 0..plan.rounds() {
         window.enter(plan, round);
         if outcome.is_ok() {
-            outcome = window.fill(array);
+            outcome = window.fill(array, &mut moved);
         }
-        window.pack(plan);
+        timed(store, &mut moved.copy, || window.pack(plan));
         let mut shares = shares(plan, round);
         let mut exchange = Exchange::with_capacity(0, shares.len());
-        for (rank, message) in window.messages() {
+        for (rank, message) in window.messages(plan) {
+            moved.send(comm, rank, message);
             exchange.send(rank, message);
         }
         if plan.is_ordered() {
@@ -73,7 +77,7 @@ pub(super) fn read(
                 (rest, done) = (later, bytes.end);
                 exchange.receive(*peer, place);
             }
-            comm.exchange(&mut exchange)?;
+            timed(store, &mut moved.exchange, || comm.exchange(&mut exchange))?;
             continue;
         }
         inbox.resize(shares.iter().map(|share| share.bytes.len()).sum(), 0);
@@ -83,10 +87,12 @@ pub(super) fn read(
             rest = later;
             exchange.receive(share.peer, place);
         }
-        comm.exchange(&mut exchange)?;
-        each_pass(plan, &shares, |pass| gather(&pass, &inbox, 0, buffer));
+        timed(store, &mut moved.exchange, || comm.exchange(&mut exchange))?;
+        timed(store, &mut moved.copy, || {
+            each_pass(plan, &shares, |pass| gather(&pass, &inbox, 0, buffer));
+        });
     }
-    Ok(outcome)
+    Ok(outcome.map(|()| moved))
 }
 
 /// Writes `data`. The inner outcome is that of this rank's own part.
@@ -96,7 +102,9 @@ pub(super) fn write(
     window: &mut Window,
     comm: &Comm,
     data: &[u8],
-) -> Result<Result<()>> {
+) -> Result<Result<Moved>> {
+    let store = &**array.store();
+    let mut moved = plan.begun();
     let mut outcome = Ok(());
     let mut outbox = Vec::new();
     for round in 0..plan.rounds() {
@@ -104,28 +112,29 @@ pub(super) fn write(
         let shares = shares(plan, round);
         if !plan.is_ordered() {
             outbox.resize(shares.iter().map(|share| share.bytes.len()).sum(), 0);
-            each_pass(plan, &shares, |pass| scatter(&pass, data, &mut outbox, 0));
+            timed(store, &mut moved.copy, || {
+                each_pass(plan, &shares, |pass| scatter(&pass, data, &mut outbox, 0));
+            });
         }
         let mut exchange = Exchange::with_capacity(shares.len(), 0);
         let mut packed = &outbox[..];
         for Share { peer, bytes, .. } in shares {
-            if plan.is_ordered() {
-                exchange.send(peer, &data[bytes]);
-            } else {
-                let (message, later) = packed.split_at(bytes.len());
-                packed = later;
-                exchange.send(peer, message);
-            }
+            let message = match plan.is_ordered() {
+                true => &data[bytes],
+                false => packed.split_off(..bytes.len()).unwrap_or(&[]),
+            };
+            moved.send(comm, peer, message);
+            exchange.send(peer, message);
         }
-        for (rank, message) in window.messages_mut() {
+        for (rank, message) in window.messages_mut(plan) {
             exchange.receive(rank, message);
         }
-        comm.exchange(&mut exchange)?;
+        timed(store, &mut moved.exchange, || comm.exchange(&mut exchange))?;
         if outcome.is_ok() {
-            outcome = window.flush(plan, array);
+            outcome = window.flush(plan, array, &mut moved);
         }
     }
-    Ok(outcome)
+    Ok(outcome.map(|()| moved))
 }
 
 /// Calls `copy` with the passes between the buffer and the messages of all

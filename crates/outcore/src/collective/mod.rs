@@ -6,10 +6,16 @@ mod aggregate;
 mod call;
 mod coverage;
 mod domains;
+mod memory;
 mod messages;
+mod moved;
 mod plan;
 mod request;
+mod schedule;
 mod survey;
+mod two_phase;
 
 pub use call::Collective;
 pub use domains::DomainKind;
+pub use moved::Moved;
+pub use plan::CollectivePlan;

@@ -1,105 +1,128 @@
-//! [`TwoPhase`]: who moves what for whom. A value, made without input or output.
+//! [`CollectivePlan`]: what all ranks of a group will do together. A value that
+//! can be executed any number of times without asking anybody.
+
+use std::sync::{Mutex, PoisonError};
 
 use outcore_transport::Comm;
 
-use super::domains::{DomainKind, Domains, Piece};
-use super::request::Request;
-use super::survey::Survey;
+use super::aggregate::Window;
+use super::messages;
+use super::moved::Moved;
+use super::two_phase::TwoPhase;
 use crate::array::Array;
+use crate::budget::Reservation;
+use crate::element::{Element, ElementType, swap_bytes};
+use crate::error::{Error, Result};
 use crate::strategy::Direction;
 
-/// The two-phase method for the requests of all ranks, as one rank sees it.
+/// What all ranks of a group will do together to read, or to write, the section
+/// of each: made by [`Collective::plan`](super::Collective::plan), and executed
+/// as often as wanted by the ranks that made it.
 #[derive(Debug)]
-pub(super) struct TwoPhase {
-    domains: Domains,
-    own: Request,
-    /// The domains that hold bytes of the own request.
-    touched: Vec<usize>,
-    /// The requests that want bytes of the own domain, by rank.
-    touching: Vec<(usize, Request)>,
-    domain: Option<usize>,
-    window: u64,
-    rounds: u64,
-    gap: u64,
+pub struct CollectivePlan {
+    pub(super) array: Array,
+    pub(super) direction: Direction,
+    pub(super) body: TwoPhase,
+    /// The rank, and how many there are.
+    pub(super) place: (usize, usize),
+    /// Kept from one execution to the next.
+    pub(super) window: Mutex<Window>,
+    pub(super) _memory: Option<Reservation>,
 }
 
-impl TwoPhase {
-    pub(super) fn new(
+impl CollectivePlan {
+    /// Collective: every rank reads the section that it has planned.
+    pub fn read_into<T: Element>(&self, comm: &Comm, values: &mut [T]) -> Result<Moved> {
+        let own = self.check(comm, Direction::Read, T::TYPE, size_of_val(values));
+        comm.agree(own)?;
+        self.read_values(comm, values)
+    }
+
+    /// Collective: the same as bytes, in this machine's byte order.
+    pub fn read_bytes(&self, comm: &Comm, bytes: &mut [u8]) -> Result<Moved> {
+        let stored = self.array.element_type();
+        comm.agree(self.check(comm, Direction::Read, stored, bytes.len()))?;
+        self.read_with(comm, bytes, |_| Ok(()))
+    }
+
+    /// Collective: every rank writes the section that it has planned.
+    pub fn write<T: Element>(&self, comm: &Comm, values: &[T]) -> Result<Moved> {
+        let own = self.check(comm, Direction::Write, T::TYPE, size_of_val(values));
+        comm.agree(own)?;
+        self.write_with(comm, bytemuck::cast_slice(values))
+    }
+
+    /// Collective: the same from bytes in this machine's byte order.
+    pub fn write_bytes(&self, comm: &Comm, bytes: &[u8]) -> Result<Moved> {
+        let stored = self.array.element_type();
+        comm.agree(self.check(comm, Direction::Write, stored, bytes.len()))?;
+        self.write_with(comm, bytes)
+    }
+
+    /// Whether this rank can execute the plan so.
+    fn check(
+        &self,
         comm: &Comm,
-        array: &Array,
         direction: Direction,
-        kind: DomainKind,
-        survey: Survey,
-    ) -> Self {
-        let Survey { requests, window } = survey;
-        let filled = requests
-            .iter()
-            .filter(|request| request.start < request.end);
-        let start = filled.clone().map(|request| request.start).min();
-        let end = filled.map(|request| request.end).max();
-        let bounds = (start.unwrap_or(0), end.unwrap_or(0));
-        let domains = Domains::new(kind, array.layout(), bounds, comm.size());
-        let domain = domains.of_rank(comm.rank());
-        let lengths = (0..domains.count()).map(|domain| domains.length(domain));
-        let element = array.layout().element_size();
-        let longest = lengths.max().unwrap_or(0).max(element);
-        let window = (window.min(longest) / element * element).max(element);
-        let own = requests[comm.rank()].clone();
-        let touches = |request: &Request| domain.is_some_and(|own| domains.touches(own, request));
-        let touching: Vec<(usize, Request)> = requests
-            .into_iter()
-            .enumerate()
-            .filter(|(_, request)| touches(request))
-            .collect();
-        Self {
-            touched: domains.touched(&own),
-            gap: array.gap(bounds, direction),
-            rounds: longest.div_ceil(window),
-            domains,
-            own,
-            touching,
-            domain,
-            window,
+        asked: ElementType,
+        bytes: usize,
+    ) -> Result<()> {
+        if (comm.rank(), comm.size()) != self.place {
+            let (rank, ranks) = self.place;
+            return Err(Error::Invalid(format!(
+                "a collective plan of rank {rank} of {ranks} is executed by rank {} of {}",
+                comm.rank(),
+                comm.size()
+            )));
         }
+        if direction != self.direction {
+            let (planned, asked) = match self.direction {
+                Direction::Read => ("read", "write"),
+                Direction::Write => ("write", "read"),
+            };
+            return Err(Error::Invalid(format!(
+                "a collective {planned} of {} was planned, not a {asked}",
+                self.array.name()
+            )));
+        }
+        self.array.check_access(asked, direction)?;
+        self.array.check_length(&self.body.own().section, bytes)
     }
 
-    /// What this rank asks for.
-    pub(super) fn own(&self) -> &Request {
-        &self.own
+    /// Reads values; all arguments are right on all ranks.
+    pub(super) fn read_values<T: Element>(&self, comm: &Comm, values: &mut [T]) -> Result<Moved> {
+        let bytes = T::bytes_mut(values);
+        let section = &self.body.own().section;
+        let accept = |bytes: &mut [u8]| self.array.check_values::<T>(section, bytes);
+        let outcome = self.read_with(comm, bytes, accept);
+        if outcome.is_err() {
+            // Whatever came of it, the buffer must hold values.
+            T::accept(bytes);
+        }
+        outcome
     }
 
-    /// Who wants bytes of the own domain, in the order of the ranks.
-    pub(super) fn touching(&self) -> &[(usize, Request)] {
-        &self.touching
+    pub(super) fn read_with(
+        &self,
+        comm: &Comm,
+        bytes: &mut [u8],
+        accept: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<Moved> {
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = messages::read(&self.body, &self.array, &mut window, comm, bytes)?;
+        let outcome = outcome.and_then(|moved| {
+            if let Some(width) = self.array.swap() {
+                swap_bytes(bytes, width);
+            }
+            accept(bytes)?;
+            Ok(moved)
+        });
+        Ok(comm.agree(outcome)?)
     }
 
-    /// How many rounds all ranks take part in.
-    pub(super) fn rounds(&self) -> u64 {
-        self.rounds
-    }
-
-    /// Gaps of so many bytes are moved along.
-    pub(super) fn gap(&self) -> u64 {
-        self.gap
-    }
-
-    /// Whether wanted bytes have the same order in file and buffer.
-    pub(super) fn is_ordered(&self) -> bool {
-        self.own.runs.is_ordered()
-    }
-
-    /// The pieces of window `k` of the own domain.
-    pub(super) fn own_pieces(&self, k: u64) -> impl Iterator<Item = Piece> {
-        let domain = self.domain.into_iter();
-        domain.flat_map(move |domain| self.domains.pieces(domain, k, self.window))
-    }
-
-    /// The pieces of window `k` of all domains that hold bytes of the own
-    /// request, each with the rank that has it.
-    pub(super) fn wanted_pieces(&self, k: u64) -> impl Iterator<Item = (usize, Piece)> {
-        self.touched.iter().flat_map(move |domain| {
-            let pieces = self.domains.pieces(*domain, k, self.window);
-            pieces.map(|piece| (self.domains.rank(*domain), piece))
-        })
+    pub(super) fn write_with(&self, comm: &Comm, bytes: &[u8]) -> Result<Moved> {
+        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = messages::write(&self.body, &self.array, &mut window, comm, bytes)?;
+        Ok(comm.agree(outcome)?)
     }
 }

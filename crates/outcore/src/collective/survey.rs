@@ -12,12 +12,12 @@ use crate::error::Result;
 pub(super) struct Survey {
     /// What each rank asks for.
     pub(super) requests: Vec<Request>,
-    /// The smallest window that a rank can afford.
-    pub(super) window: u64,
+    /// The least memory that a rank has.
+    pub(super) limit: u64,
 }
 
-/// Collective: tells all ranks what this one asks for and how large a window it
-/// can afford, or why it cannot take part. Ranks that differ in `fingerprint`
+/// Collective: tells all ranks what this one asks for and how much memory it
+/// has, or why it cannot take part. Ranks that differ in `fingerprint`
 /// have not made the same call.
 pub(super) fn survey(
     comm: &Comm,
@@ -25,8 +25,8 @@ pub(super) fn survey(
     fingerprint: u64,
     own: Result<(Request, u64)>,
 ) -> Result<Survey> {
-    let (own, window) = comm.agree(own)?;
-    let mut words = vec![fingerprint, window];
+    let (own, limit) = comm.agree(own)?;
+    let mut words = vec![fingerprint, limit];
     words.extend(own.words());
     // From here on all ranks look at the same words, and come to the same end.
     let all = comm.all_gatherv(&words)?;
@@ -41,6 +41,6 @@ pub(super) fn survey(
         .map(|words| Request::of_words(array.layout(), &words[2..]));
     Ok(Survey {
         requests: requests.collect::<Result<_>>()?,
-        window: all.iter().map(|words| words[1]).fold(window, u64::min),
+        limit: all.iter().map(|words| words[1]).fold(limit, u64::min),
     })
 }

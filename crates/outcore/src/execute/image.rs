@@ -38,28 +38,28 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// Writes stretches, between the offsets `extent`, and nothing else. Those who
+/// Writes stretches, which ascend in the store, and nothing else. Those who
 /// read, change and write back the neighbourhood are kept out meanwhile.
 pub(crate) fn write(
     store: &dyn Store,
-    extent: (u64, u64),
-    stretches: impl Iterator<Item = Stretch>,
+    stretches: impl Iterator<Item = Stretch> + Clone,
     image: &[u8],
 ) -> Result<()> {
-    let _shared = store.lock_shared(extent.0, extent.1 - extent.0)?;
+    let (offset, len) = extent(stretches.clone());
+    let _shared = store.lock_shared(offset, len)?;
     write_locked(store, stretches, image)
 }
 
-/// Reads stretches between the offsets `extent`, lets `change` change the image
-/// of them, and writes them back, with all others kept out.
+/// Reads stretches, which ascend in the store, lets `change` change the image of
+/// them, and writes them back, with all others kept out.
 pub(crate) fn update(
     store: &dyn Store,
-    extent: (u64, u64),
     stretches: impl Iterator<Item = Stretch> + Clone,
     image: &mut [u8],
     change: impl FnOnce(&mut [u8]),
 ) -> Result<()> {
-    let _alone = store.lock(extent.0, extent.1 - extent.0)?;
+    let (offset, len) = extent(stretches.clone());
+    let _alone = store.lock(offset, len)?;
     read(store, stretches.clone(), image)?;
     change(image);
     write_locked(store, stretches, image)
@@ -83,4 +83,14 @@ fn write_locked(
         store.write_batch(&batch)?;
     }
     Ok(())
+}
+
+/// From the first to the last byte of stretches: where it begins, and its length.
+fn extent(mut stretches: impl Iterator<Item = Stretch>) -> (u64, u64) {
+    let Some(first) = stretches.next() else {
+        return (0, 0);
+    };
+    let last = stretches.last().unwrap_or(first);
+    let end = last.offset + last.len as u64;
+    (first.offset, end - first.offset)
 }

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use outcore::storage::{Fault, FaultyStore, MemoryStore, Operation};
-use outcore::{Array, ArrayDescriptor, Comm, ElementType, Error, Result, Section};
+use outcore::{
+    Array, ArrayDescriptor, CollectivePlan, Comm, Direction, ElementType, Error, Moved, Result,
+    Section,
+};
 
 const SHAPE: [u64; 2] = [12, 10];
 
@@ -106,7 +109,7 @@ fn an_error_of_one_aggregator_reaches_all() {
                     _ => calls.write(comm, &mine, &values),
                 };
                 faulty.clear();
-                outcome
+                outcome.map(drop)
             });
             let start = format!("rank {failing}: ");
             assert!(
@@ -119,5 +122,51 @@ fn an_error_of_one_aggregator_reaches_all() {
             let odd = values.chunks(10).skip(1).step_by(2).flatten();
             assert!(odd.into_iter().all(|value| *value == untouched));
         }
+    }
+}
+
+/// A plan is executed with the wrong buffer, or the wrong way, by one rank.
+#[test]
+fn wrong_executions_of_a_plan_are_told_to_all() {
+    let memory = Arc::new(MemoryStore::from(vec![7; 480]));
+    let (_, array) = array(memory.clone());
+    type Wrong<'a> = &'a (dyn Fn(&Comm, &CollectivePlan) -> Result<Moved> + Sync);
+    let cases: [(Wrong<'_>, &str); 4] = [
+        (
+            &|comm, plan| plan.write(comm, &[1i32; 23]),
+            "buffer holds 23",
+        ),
+        (&|comm, plan| plan.write(comm, &[1f32; 24]), "not f32"),
+        (
+            &|comm, plan| plan.read_into(comm, &mut [1i32; 24]),
+            "not a read",
+        ),
+        (
+            &|comm, plan| {
+                let alone = comm.split(Some(comm.rank() as u64), 0)?.unwrap();
+                let error = plan.write(&alone, &[1i32; 24]).unwrap_err().to_string();
+                comm.agree(Err(error))?
+            },
+            "rank 2 of 5 is executed by rank 0 of 1",
+        ),
+    ];
+    for (number, (wrong, expected)) in cases.into_iter().enumerate() {
+        let text = told(5, |comm| {
+            let mine = columns(comm, &array);
+            let plan = array.collective().plan(comm, &mine, Direction::Write)?;
+            if comm.rank() == 2 {
+                return wrong(comm, &plan).map(drop);
+            }
+            if number == 3 {
+                comm.split(Some(comm.rank() as u64), 0)?;
+                return Ok(comm.agree(Ok::<(), String>(()))?);
+            }
+            plan.write(comm, &[1i32; 24]).map(drop)
+        });
+        assert!(
+            text.contains(expected) && text.starts_with("rank 2: "),
+            "{text}"
+        );
+        assert_eq!(memory.to_vec(), [7; 480]);
     }
 }

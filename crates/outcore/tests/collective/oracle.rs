@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use outcore::storage::{MemoryStore, Store};
 use outcore::{
-    Array, ArrayDescriptor, AxisSection, ByteOrder, DomainKind, ElementType, Layout, Section,
+    Array, ArrayDescriptor, AxisSection, ByteOrder, Collective, DomainKind, ElementType, Layout,
+    MemoryBudget, Section,
 };
 use proptest::prelude::*;
 
@@ -20,6 +21,8 @@ pub(crate) struct Case {
     pub(crate) sections: Vec<Section>,
     pub(crate) domains: DomainKind,
     pub(crate) window: u64,
+    /// The memory of the process, if it is limited.
+    pub(crate) memory: Option<u64>,
     pub(crate) guarded: bool,
 }
 
@@ -46,6 +49,22 @@ impl Case {
         };
         let array = Array::in_store("memory", &descriptor, store).unwrap();
         (memory, array)
+    }
+
+    /// The calls of this case.
+    pub(crate) fn calls<'a>(&self, array: &'a Array, budget: &MemoryBudget) -> Collective<'a> {
+        let calls = array.collective().domains(self.domains);
+        match self.memory {
+            Some(_) => calls.window(self.window).budget(budget),
+            None => calls.window(self.window),
+        }
+    }
+
+    /// What a rank writes, the `round`th time.
+    pub(crate) fn data(&self, rank: usize, round: u64) -> Vec<u8> {
+        let bytes = self.sections[rank].count() * self.element_type.size();
+        let writer = 1 + rank as u64 + 100 * round;
+        (0..bytes).map(|at| byte(at, writer)).collect()
     }
 
     /// What a rank must get from a file of such contents.
@@ -215,11 +234,17 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
     let how = (
         proptest::sample::select(DomainKind::ALL.to_vec()),
         prop_oneof![1u64..300, Just(1 << 20)],
+        proptest::option::of(1000u64..100_000),
         any::<bool>(),
     );
     let requests = proptest::collection::vec(rough_section(), 1..=16);
     (array, requests, relation, how).prop_map(
-        |((axes, kind, element_type, little), rough, relation, (domains, window, guarded))| {
+        |(
+            (axes, kind, element_type, little),
+            rough,
+            relation,
+            (domains, window, memory, guarded),
+        )| {
             let shape: Vec<u64> = axes.iter().map(|(extent, _)| *extent).collect();
             let layout = match kind {
                 "axes" => {
@@ -254,6 +279,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
                 },
                 domains,
                 window,
+                memory,
                 guarded,
             }
         },

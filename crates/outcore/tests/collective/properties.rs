@@ -1,6 +1,6 @@
 //! Random sections of random arrays by any number of ranks.
 
-use outcore::Error;
+use outcore::{Direction, Error, MemoryBudget};
 use proptest::prelude::*;
 
 use crate::oracle::{Case, byte, cases};
@@ -14,10 +14,42 @@ fn config() -> ProptestConfig {
     }
 }
 
-/// What rank `rank` writes.
-fn data(case: &Case, rank: usize, size: u64) -> Vec<u8> {
-    let bytes = case.sections[rank].count() * size;
-    (0..bytes).map(|at| byte(at, rank as u64 + 1)).collect()
+/// The memory of a case: what it says if that is enough, else the least that is.
+fn budget(case: &Case, direction: Direction) -> MemoryBudget {
+    let Some(memory) = case.memory else {
+        return MemoryBudget::of(0);
+    };
+    let (_, array) = case.array();
+    let budget = MemoryBudget::of(memory);
+    let outcome = outcore::run(case.ranks(), |comm| {
+        let section = &case.sections[comm.rank()];
+        case.calls(&array, &budget)
+            .plan(comm, section, direction)
+            .map(drop)
+    });
+    let Err(error) = outcome else {
+        return budget;
+    };
+    let text = error.to_string();
+    let Some(least) = least(&text) else {
+        panic!("{text}");
+    };
+    assert!(least > memory);
+    MemoryBudget::of(least)
+}
+
+/// The bytes named by "... needs at least 7.5 KiB of memory ...".
+fn least(text: &str) -> Option<u64> {
+    let (_, amount) = text.split_once("a collective call needs at least ")?;
+    let mut words = amount.split(' ');
+    let number: f64 = words.next()?.parse().ok()?;
+    let unit = match words.next()? {
+        "bytes" => 1.0,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some((number * unit) as u64)
 }
 
 proptest! {
@@ -26,14 +58,15 @@ proptest! {
     #[test]
     fn reads_give_every_rank_its_section(case in cases()) {
         let (memory, array) = case.array();
+        let budget = budget(&case, Direction::Read);
         let file = memory.to_vec();
         outcore::run(case.ranks(), |comm| {
             let section = &case.sections[comm.rank()];
             let expected = case.expected(&file, array.layout(), section);
             let mut found = vec![0xaa; expected.len()];
-            let calls = array.collective().domains(case.domains).window(case.window);
-            calls.read_bytes(comm, section, &mut found)?;
+            let moved = case.calls(&array, &budget).read_bytes(comm, section, &mut found)?;
             assert_eq!(found, expected);
+            assert_eq!(moved.useful, expected.len() as u64);
             Ok::<(), Error>(())
         })
         .unwrap();
@@ -43,18 +76,47 @@ proptest! {
     #[test]
     fn writes_leave_the_data_of_the_highest_rank(case in cases()) {
         let (memory, array) = case.array();
-        let size = array.layout().element_size();
+        let budget = budget(&case, Direction::Write);
         let mut file = memory.to_vec();
         for rank in 0..case.ranks() {
-            let data = data(&case, rank, size);
+            let data = case.data(rank, 0);
             case.apply(&mut file, array.layout(), &case.sections[rank], &data);
         }
         outcore::run(case.ranks(), |comm| {
             let section = &case.sections[comm.rank()];
-            let calls = array.collective().domains(case.domains).window(case.window);
-            calls.write_bytes(comm, section, &data(&case, comm.rank(), size))
+            let data = case.data(comm.rank(), 0);
+            case.calls(&array, &budget).write_bytes(comm, section, &data)
         })
         .unwrap();
         prop_assert_eq!(memory.to_vec(), file);
+    }
+
+    /// Plans that are kept: what is written changes from time to time.
+    #[test]
+    fn plans_can_be_executed_again(case in cases()) {
+        let (memory, array) = case.array();
+        let (reading, writing) = (budget(&case, Direction::Read), budget(&case, Direction::Write));
+        outcore::run(case.ranks(), |comm| {
+            let section = &case.sections[comm.rank()];
+            let read = case.calls(&array, &reading).plan(comm, section, Direction::Read)?;
+            let write = case.calls(&array, &writing).plan(comm, section, Direction::Write)?;
+            for round in 0..3 {
+                comm.barrier()?;
+                let mut file = memory.to_vec();
+                comm.barrier()?;
+                for rank in 0..case.ranks() {
+                    let data = case.data(rank, round);
+                    case.apply(&mut file, array.layout(), &case.sections[rank], &data);
+                }
+                write.write_bytes(comm, &case.data(comm.rank(), round))?;
+                assert_eq!(memory.to_vec(), file);
+                let expected = case.expected(&file, array.layout(), section);
+                let mut found = vec![byte(round, 7); expected.len()];
+                read.read_bytes(comm, &mut found)?;
+                assert_eq!(found, expected);
+            }
+            Ok::<(), Error>(())
+        })
+        .unwrap();
     }
 }
