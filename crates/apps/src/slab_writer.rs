@@ -1,10 +1,11 @@
 //! [`SlabWriter`]: results written in the axis order of their file, at once or
 //! behind.
 //!
-//! Results that fit well into the page cache are written at once by the caller
-//! ([`depth`] 0): that is a copy, best made by the core that has just computed
-//! them, while its own cache still has them. Otherwise writing waits for the
-//! device, and a thread does so while the caller goes on computing.
+//! Results that the system keeps in memory before it writes them back are
+//! written at once by the caller ([`depth`] 0): that is a copy, best made by the
+//! core that has just computed them, while its own cache still has them.
+//! Of more, writers have to wait for the device, and a thread does so while the
+//! caller goes on computing.
 //!
 //! The caller computes a section in the axis order of the array it comes from.
 //! If the file of the results has the same, it computes straight into the
@@ -20,10 +21,11 @@ use outcore::{
 pub(crate) fn depth(targets: &[&Array], whole: &ArrayDescriptor) -> usize {
     let bytes = whole.byte_len().unwrap_or(u64::MAX);
     let bytes = bytes.saturating_mul(targets.len() as u64);
-    // A budget is a quarter of the memory that is available.
-    let half = MemoryBudget::machine().limit().saturating_mul(2);
+    // The machine's budget is a quarter of the memory that is available; systems
+    // begin to write back when a tenth of that is dirty.
+    let kept = MemoryBudget::machine().limit() / 4;
     let simulated = targets.iter().any(|target| target.store().time().is_some());
-    usize::from(simulated || bytes > half)
+    usize::from(simulated || bytes > kept)
 }
 
 /// Writes results, section after section.
