@@ -7,7 +7,8 @@ use outcore_geometry::Section;
 use outcore_transport::Comm;
 
 use super::aggregate::Window;
-use super::domains::DomainKind;
+use super::domains::Domains;
+use super::kind::DomainKind;
 use super::moved::Moved;
 use super::plan::CollectivePlan;
 use super::request::Request;
@@ -173,7 +174,10 @@ impl Collective<'_> {
         let budget = self.budget.as_ref().map(|budget| budget.for_rank(comm));
         let limit = budget.as_ref().map(MemoryBudget::free);
         let limit = limit.unwrap_or(self.array.tuning().buffer);
-        let own = before.and_then(|()| Ok((self.request(section)?, limit)));
+        let own = before.and_then(|()| {
+            Domains::check(self.domains, self.array)?;
+            Ok((self.request(section)?, limit))
+        });
         let survey = survey(comm, self.array, self.fingerprint(direction), own)?;
         let most = self.window.unwrap_or(u64::MAX);
         let body = TwoPhase::new(
@@ -183,7 +187,7 @@ impl Collective<'_> {
             self.domains,
             survey.requests,
             (survey.limit, most),
-        );
+        )?;
         let memory = match budget {
             None => None,
             Some(budget) => {
@@ -222,6 +226,10 @@ impl Collective<'_> {
         self.array.data_offset().hash(&mut hasher);
         (direction, self.domains, self.window).hash(&mut hasher);
         self.budget.is_some().hash(&mut hasher);
+        if self.domains == DomainKind::Disks {
+            let striping = self.array.store().striping();
+            striping.map(|s| (s.disks(), s.unit())).hash(&mut hasher);
+        }
         hasher.finish()
     }
 }

@@ -6,6 +6,7 @@ mod aggregate;
 mod call;
 mod coverage;
 mod domains;
+mod kind;
 mod memory;
 mod messages;
 mod moved;
@@ -14,8 +15,9 @@ mod request;
 mod schedule;
 mod survey;
 mod two_phase;
+mod weights;
 
 pub use call::Collective;
-pub use domains::DomainKind;
+pub use kind::DomainKind;
 pub use moved::Moved;
 pub use plan::CollectivePlan;

@@ -63,7 +63,10 @@ impl Schedule {
             }
             let takers = &self.parts[first.0..];
             let takers = takers.iter().map(|part| &groups[part.group].request);
-            wanted(piece, takers, plan.gap(), &mut self.stretches);
+            match plan.is_whole() {
+                true => self.stretches.push(piece.start..piece.end),
+                false => wanted(piece, takers, plan.gap(), &mut self.stretches),
+            }
             self.places.push(Place {
                 piece,
                 stretches: first.1..self.stretches.len(),

@@ -9,11 +9,14 @@ use std::collections::HashMap;
 use outcore_geometry::Section;
 use outcore_transport::Comm;
 
-use super::domains::{DomainKind, Domains, Piece};
+use super::domains::{Domains, Piece};
+use super::kind::DomainKind;
 use super::memory::Need;
 use super::moved::Moved;
 use super::request::Request;
+use super::weights::Weights;
 use crate::array::Array;
+use crate::error::Result;
 use crate::strategy::Direction;
 
 /// Among more groups than this it is not looked for two that overlap.
@@ -42,6 +45,8 @@ pub(super) struct TwoPhase {
     window: u64,
     rounds: u64,
     gap: u64,
+    /// Whether windows are read in full.
+    whole: bool,
 }
 
 impl TwoPhase {
@@ -54,7 +59,7 @@ impl TwoPhase {
         kind: DomainKind,
         requests: Vec<Request>,
         (limit, most): (u64, u64),
-    ) -> Self {
+    ) -> Result<Self> {
         let filled = || {
             requests
                 .iter()
@@ -64,15 +69,20 @@ impl TwoPhase {
             filled().map(|request| request.start).min().unwrap_or(0),
             filled().map(|request| request.end).max().unwrap_or(0),
         );
-        let domains = Domains::new(kind, array.layout(), bounds, comm.size());
+        let domains = Domains::new(kind, array, bounds, comm.size(), || {
+            let mut weights = Weights::new(bounds);
+            requests.iter().for_each(|request| weights.add(request));
+            weights
+        })?;
         let own = requests[comm.rank()].clone();
         let groups = groups(requests, direction);
         let disjoint = are_disjoint(&groups);
         let element = array.layout().element_size();
         let bytes = |request: &Request| request.section.count() * element;
+        // Several pieces of a message are brought together on the way.
         let unpacked = match array.layout().tile() {
-            None => 0,
-            Some(_) => groups
+            None if !domains.are_scattered() => 0,
+            _ => groups
                 .iter()
                 .map(|group| bytes(&group.request))
                 .max()
@@ -90,8 +100,7 @@ impl TwoPhase {
             domains: domains.count() as u64,
             element,
         };
-        let lengths = (0..domains.count()).map(|domain| domains.length(domain));
-        let longest = lengths.max().unwrap_or(0);
+        let longest = domains.longest();
         let window = need.window(limit, most.min(longest));
         let domain = domains.of_rank(comm.rank());
         // Its data count, if nobody above writes the same section.
@@ -102,7 +111,8 @@ impl TwoPhase {
         };
         let mut touching = groups;
         touching.retain(|group| domain.is_some_and(|own| domains.touches(own, &group.request)));
-        Self {
+        Ok(Self {
+            whole: domains.are_read_whole() && direction == Direction::Read,
             gap: array.gap(bounds, direction),
             rounds: longest.div_ceil(window),
             touched,
@@ -113,7 +123,7 @@ impl TwoPhase {
             disjoint,
             need,
             window,
-        }
+        })
     }
 
     /// What this rank asks for.
@@ -153,6 +163,11 @@ impl TwoPhase {
     /// The memory that it takes, and the least with which it could do.
     pub(super) fn need(&self) -> (u64, u64) {
         (self.need.of(self.window), self.need.least())
+    }
+
+    /// Whether windows are read in full, whatever is wanted of them.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
     }
 
     /// Whether wanted bytes have the same order in file and buffer.

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use outcore::storage::{MemoryStore, Store};
+use outcore::storage::{MemoryStore, RangeLock, Result, Store, Striping};
 use outcore::{
     Array, ArrayDescriptor, AxisSection, ByteOrder, Collective, DomainKind, ElementType, Layout,
     MemoryBudget, Section,
@@ -43,10 +43,10 @@ impl Case {
         let len = descriptor.byte_len().unwrap();
         let bytes: Vec<u8> = (0..len).map(|at| byte(at, 0)).collect();
         let memory = Arc::new(MemoryStore::from(bytes));
-        let store: Arc<dyn Store> = match self.guarded {
-            true => memory.clone(),
-            false => Arc::new(Unlocked(memory.clone())),
-        };
+        let store = Arc::new(Striped {
+            inner: memory.clone(),
+            guarded: self.guarded,
+        });
         let array = Array::in_store("memory", &descriptor, store).unwrap();
         (memory, array)
     }
@@ -135,32 +135,53 @@ fn offset(layout: &Layout, index: &[u64]) -> u64 {
     (number * tile_elements + inner) * layout.element_size()
 }
 
-/// A store without locks.
+/// A store that says it is striped, with or without locks.
 #[derive(Debug)]
-struct Unlocked(Arc<MemoryStore>);
+struct Striped {
+    inner: Arc<MemoryStore>,
+    guarded: bool,
+}
 
-impl Store for Unlocked {
+impl Store for Striped {
+    fn striping(&self) -> Option<Striping> {
+        Some(Striping::new(3, 48).unwrap())
+    }
+
+    fn lock(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        match self.guarded {
+            true => self.inner.lock(offset, len),
+            false => Ok(None),
+        }
+    }
+
+    fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
+        match self.guarded {
+            true => self.inner.lock_shared(offset, len),
+            false => Ok(None),
+        }
+    }
+
     fn name(&self) -> String {
-        self.0.name()
+        self.inner.name()
     }
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read_some_at(offset, buffer)
+        self.inner.read_some_at(offset, buffer)
     }
 
     fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize> {
-        self.0.write_some_at(offset, data)
+        self.inner.write_some_at(offset, data)
     }
 
-    fn len(&self) -> outcore::storage::Result<u64> {
-        self.0.len()
+    fn len(&self) -> Result<u64> {
+        self.inner.len()
     }
 
-    fn set_len(&self, len: u64) -> outcore::storage::Result<()> {
-        self.0.set_len(len)
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.inner.set_len(len)
     }
 
-    fn sync(&self) -> outcore::storage::Result<()> {
+    fn sync(&self) -> Result<()> {
         Ok(())
     }
 }
