@@ -13,7 +13,7 @@
 
 use crate::error::{Error, Result};
 use crate::order::{Arrangement, Order};
-use crate::run::Runs;
+use crate::run::{Buffer, Runs};
 use crate::section::Section;
 use crate::shape::{checked_product, element_count, shape_text};
 
@@ -120,7 +120,29 @@ impl Layout {
     /// The runs of `section` in ascending file order, maximally coalesced.
     pub fn runs(&self, section: &Section) -> Result<Runs> {
         section.check_within(&self.shape)?;
-        Ok(Runs::new(self, section))
+        let buffer = Buffer {
+            whole: section,
+            positions: None,
+        };
+        Ok(Runs::new(self, section, buffer))
+    }
+
+    /// The runs of the elements at `positions` of `section`, between the file
+    /// and a buffer that holds all of the section. Positions are progressions;
+    /// lists of them have no equal steps in the buffer.
+    pub fn runs_at(&self, section: &Section, positions: &Section) -> Result<Runs> {
+        section.check_within(&self.shape)?;
+        positions.check_within(&section.shape())?;
+        if positions.axes().iter().any(|axis| axis.stride().is_none()) {
+            return Err(Error::invalid(format!(
+                "positions [{positions}] of a section must not be lists"
+            )));
+        }
+        let buffer = Buffer {
+            whole: section,
+            positions: Some(positions),
+        };
+        Ok(Runs::new(self, &section.select(positions), buffer))
     }
 }
 

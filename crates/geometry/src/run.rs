@@ -36,6 +36,35 @@ impl Run {
     }
 }
 
+/// Where the elements of a section stand in a buffer: the buffer holds `whole`,
+/// and they are those at `positions` of it, or all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Buffer<'a> {
+    pub(crate) whole: &'a Section,
+    pub(crate) positions: Option<&'a Section>,
+}
+
+/// The same along one axis: where the first element stands, how far the next is,
+/// and how many places there are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places {
+    pub(crate) first: u64,
+    pub(crate) step: u64,
+    pub(crate) extent: u64,
+}
+
+impl Buffer<'_> {
+    pub(crate) fn along(&self, axis: usize) -> Places {
+        let taken = self.positions.map(|positions| &positions.axes()[axis]);
+        let several = taken.filter(|taken| taken.count() > 1);
+        Places {
+            first: taken.and_then(|taken| taken.first()).unwrap_or(0),
+            step: several.and_then(|taken| taken.stride()).unwrap_or(1),
+            extent: self.whole.axes()[axis].count(),
+        }
+    }
+}
+
 /// What a section takes from a file if gaps are read as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Footprint {
@@ -119,7 +148,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    pub(crate) fn new(layout: &Layout, section: &Section) -> Self {
+    pub(crate) fn new(layout: &Layout, section: &Section, buffer: Buffer<'_>) -> Self {
         let mut runs = Self {
             inner_left: 0,
             inner_count: 0,
@@ -151,17 +180,24 @@ impl Runs {
                 let mut axes = Vec::with_capacity(section.axes().len());
                 for axis in layout.slowest_first().iter().rev() {
                     let taken = &section.axes()[*axis];
+                    let Places {
+                        first: begin,
+                        step,
+                        extent,
+                    } = buffer.along(*axis);
                     first.file_offset += taken.index(0) * file_step;
-                    axes.push(dimension((taken, 0, taken.count()), file_step, buffer_step));
+                    first.buffer_offset += begin * buffer_step;
+                    let all = (taken, 0, taken.count());
+                    axes.push(dimension(all, file_step, step * buffer_step));
                     file_step *= layout.shape()[*axis];
-                    buffer_step *= taken.count();
+                    buffer_step *= extent;
                 }
                 runs.nest.fill(first, axes.into_iter());
                 let (_, touching, _) = runs.nest.totals();
                 runs.merging = touching > 0;
             }
             Some(tile) => {
-                let tiles = Tiles::new(layout, section, tile);
+                let tiles = Tiles::new(layout, section, tile, buffer);
                 tiles.fill(&mut runs.nest);
                 runs.tiles = Some(tiles);
                 runs.merging = true;

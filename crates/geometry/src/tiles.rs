@@ -4,7 +4,7 @@
 use crate::axis::AxisSection;
 use crate::layout::Layout;
 use crate::nest::{Nest, dimension};
-use crate::run::Run;
+use crate::run::{Buffer, Places, Run};
 use crate::section::Section;
 
 /// Which tile of a tiled layout is being walked, and where the next begins:
@@ -14,6 +14,8 @@ pub(crate) struct Tiles {
     axes: Vec<TileAxis>,
     tile_bytes: u64,
     element_size: u64,
+    /// Where the first element stands in the buffer.
+    buffer_start: u64,
     pub(crate) done: bool,
 }
 
@@ -44,24 +46,36 @@ impl TileAxis {
 
 impl Tiles {
     /// The first tile of `section`, which must not be empty.
-    pub(crate) fn new(layout: &Layout, section: &Section, tile: &[u64]) -> Self {
+    pub(crate) fn new(
+        layout: &Layout,
+        section: &Section,
+        tile: &[u64],
+        buffer: Buffer<'_>,
+    ) -> Self {
         let element_size = layout.element_size();
         let mut axes = Vec::with_capacity(tile.len());
         let (mut tiles_step, mut inner_step, mut buffer_step) = (1, element_size, element_size);
+        let mut buffer_start = 0;
         for axis in layout.slowest_first().iter().rev() {
+            let Places {
+                first,
+                step,
+                extent,
+            } = buffer.along(*axis);
             let mut entered = TileAxis {
                 section: section.axes()[*axis].clone(),
                 extent: tile[*axis],
                 tiles_step,
                 inner_step,
-                buffer_step,
+                buffer_step: step * buffer_step,
                 from: 0,
                 to: 0,
             };
             entered.enter(0);
             tiles_step *= layout.shape()[*axis].div_ceil(tile[*axis]);
             inner_step *= tile[*axis];
-            buffer_step *= entered.section.count();
+            buffer_start += first * buffer_step;
+            buffer_step *= extent;
             axes.push(entered);
         }
         axes.reverse();
@@ -69,6 +83,7 @@ impl Tiles {
             axes,
             tile_bytes: inner_step,
             element_size,
+            buffer_start,
             done: false,
         }
     }
@@ -84,7 +99,7 @@ impl Tiles {
     pub(crate) fn fill(&self, target: &mut Nest) {
         let mut first = Run {
             file_offset: 0,
-            buffer_offset: 0,
+            buffer_offset: self.buffer_start,
             len: self.element_size,
         };
         for axis in &self.axes {

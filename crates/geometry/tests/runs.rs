@@ -159,6 +159,43 @@ fn check_windows(layout: &Layout, section: &Section, seed: u64) {
     }
 }
 
+/// Elements at some positions of a section, in a buffer that holds all of it.
+fn check_positions(layout: &Layout, section: &Section, seed: u64) {
+    let mut seed = seed;
+    let mut below = |limit: u64| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(99);
+        (seed >> 33) % limit
+    };
+    let axes = section.shape().into_iter().map(|count| {
+        let (lower, upper) = (below(count + 1), below(count + 1));
+        AxisSection::range(lower, upper.max(lower), 1 + below(4)).unwrap()
+    });
+    let positions = Section::new(axes.collect()).unwrap();
+    let size = layout.element_size();
+    let taken = section.select(&positions);
+    let whole = elements(section, layout.slowest_first());
+    let mut expected: Vec<(u64, u64)> = whole
+        .iter()
+        .enumerate()
+        .filter(|(_, index)| taken.contains(index))
+        .flat_map(|(at, index)| {
+            let from = offset(layout, index);
+            (0..size).map(move |byte| (from + byte, at as u64 * size + byte))
+        })
+        .collect();
+    expected.sort_unstable();
+    let runs = layout.runs_at(section, &positions).unwrap();
+    assert_eq!(runs.totals().1, expected.len() as u64);
+    assert_eq!(runs.clone().count() as u64, runs.totals().0);
+    let bytes =
+        |run: Run| (0..run.len).map(move |at| (run.file_offset + at, run.buffer_offset + at));
+    let found: Vec<(u64, u64)> = runs.clone().flat_map(bytes).collect();
+    assert_eq!(found, expected, "{positions} of {section} of {layout:?}");
+    let passes = runs.passes();
+    let runs = passes.flat_map(|pass| (0..pass.count).map(move |at| pass.run(at)));
+    assert!(runs.flat_map(bytes).eq(expected));
+}
+
 fn check_footprint(layout: &Layout, section: &Section, expected: &[Run], gap: u64) {
     let footprint = layout.runs(section).unwrap().footprint(gap);
     let (Some(first), Some(last)) = (expected.first(), expected.last()) else {
@@ -217,6 +254,7 @@ proptest! {
         ).unwrap();
         check(&layout, &section);
         check_windows(&layout, &section, seed);
+        check_positions(&layout, &section, seed);
     }
 }
 
@@ -243,6 +281,16 @@ fn runs_that_touch_where_the_loop_turns_over_are_one() {
     let section = Section::parse(":, ::9", layout.shape()).unwrap();
     check(&layout, &section);
     assert_eq!(layout.runs(&section).unwrap().totals(), (5, 8));
+}
+
+#[test]
+fn positions_outside_and_lists_of_them_are_refused() {
+    let layout = Layout::new(&[4, 10], 1, &Order::Row, None).unwrap();
+    let section = Section::parse("1:3, ::3", layout.shape()).unwrap();
+    for (positions, shape) in [("2, :", [3, 4]), (":, 4", [2, 5]), (":, [0,2]", [2, 4])] {
+        let positions = Section::parse(positions, &shape).unwrap();
+        assert!(layout.runs_at(&section, &positions).is_err(), "{positions}");
+    }
 }
 
 #[test]
