@@ -59,6 +59,11 @@ impl Turn {
         lane
     }
 
+    /// What this rank can lend.
+    pub(crate) fn memories(&self) -> &Memories {
+        &self.memories
+    }
+
     /// Collective: where `group` meets, if its ranks share a node, and what
     /// they can lend there.
     pub(crate) fn hall(&mut self, group: &Group) -> Result<Option<(&Hall, &mut Memories)>> {

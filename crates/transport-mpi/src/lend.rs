@@ -31,6 +31,14 @@ pub(crate) struct Memories {
     there: Vec<Arc<Memory>>,
 }
 
+impl Memories {
+    /// Whether `bytes` can be lent.
+    pub(crate) fn reach(&self, bytes: &[u8]) -> bool {
+        let loan = Reach::Read(bytes.as_ptr(), bytes.len());
+        Offer::new(self, loan).kind != Kind::OutOfReach
+    }
+}
+
 /// What one call of [`node_memory`] has made.
 #[derive(Debug)]
 struct Memory {

@@ -171,6 +171,12 @@ impl Transport for MpiTransport {
         }
     }
 
+    fn reaches(&self, bytes: &[u8]) -> bool {
+        let turn = self.group.turn.lock();
+        let turn = turn.unwrap_or_else(PoisonError::into_inner);
+        turn.memories().reach(bytes)
+    }
+
     fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {
         let mut turn = self.enter_together()?;
         match turn.hall(&self.group)? {

@@ -105,6 +105,12 @@ impl Comm {
         self.transport.lend(own, from, &mut visit)
     }
 
+    /// Not collective: whether the group reaches `bytes` of this rank when they
+    /// are lent.
+    pub fn reaches(&self, bytes: &[u8]) -> bool {
+        self.transport.reaches(bytes)
+    }
+
     /// Collective: memory of this rank, of a length of its own, that the group
     /// reaches when it is lent; `None` on all ranks if there is no such thing.
     pub fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {

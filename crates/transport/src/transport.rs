@@ -122,6 +122,13 @@ pub trait Transport: Send + Sync {
         Ok(false)
     }
 
+    /// Not collective: whether the group reaches `bytes` of this rank when they
+    /// are lent.
+    fn reaches(&self, bytes: &[u8]) -> bool {
+        let _ = bytes;
+        false
+    }
+
     /// Collective: memory of this rank, of a length of its own, that the group
     /// reaches when it is lent; `None` on all ranks if there is no such thing.
     fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {

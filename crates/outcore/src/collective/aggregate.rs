@@ -2,8 +2,10 @@
 //! its bytes from and to the ranks that want them.
 
 use std::ops::Range;
+use std::slice;
 
 use outcore_storage::Store;
+use outcore_transport::Loans;
 
 use super::coverage::Cover;
 use super::moved::{Moved, timed};
@@ -12,7 +14,7 @@ use super::two_phase::TwoPhase;
 use crate::array::Array;
 use crate::element::swap_bytes;
 use crate::error::Result;
-use crate::execute::copy::{gather, scatter};
+use crate::execute::copy::{gather, gather_to, scatter};
 use crate::execute::image::{self, Stretch};
 
 /// A window, its image, and its mail.
@@ -35,12 +37,16 @@ impl Window {
         }
     }
 
-    /// Turns to window `k` of the own domain.
+    /// Turns to window `k` of the own domain, and its mail.
     pub(super) fn enter(&mut self, plan: &TwoPhase, k: u64) {
+        self.turn(plan, k);
+        self.mail.resize(self.schedule.sizes().1, 0);
+    }
+
+    /// Turns to window `k` of the own domain, which has no mail.
+    pub(super) fn turn(&mut self, plan: &TwoPhase, k: u64) {
         self.schedule.enter(plan, k);
-        let (image, mail) = self.schedule.sizes();
-        self.image.resize(image, 0);
-        self.mail.resize(mail, 0);
+        self.image.resize(self.schedule.sizes().0, 0);
     }
 
     /// The messages of a read, each with a rank that wants it.
@@ -90,12 +96,33 @@ impl Window {
         }
     }
 
-    /// Writes what the messages have brought. Where several ranks write one
-    /// element, the highest wins; what nobody writes stays as it is.
+    /// Puts what each group wants into the buffers that its ranks lend, each as
+    /// long as the section.
+    pub(super) fn give(&self, plan: &TwoPhase, loans: &Loans) {
+        for place in &self.schedule.places {
+            let image = &self.image[place.piece.at as usize..];
+            for (group, passes) in self.schedule.to_buffers(plan, place) {
+                let buffers = group.ranks.iter().filter_map(|rank| loans.writable(*rank));
+                let buffers: Vec<_> = buffers.collect();
+                for pass in passes {
+                    for buffer in &buffers {
+                        // SAFETY: lent to be written, and this element of the
+                        // file is put there by this rank alone.
+                        unsafe { gather_to(&pass, image, place.piece.start, *buffer) };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes what the messages have brought, or what stands in the buffers that
+    /// ranks lend. Where several ranks write one element, the highest wins; what
+    /// nobody writes stays as it is.
     pub(super) fn flush(
         &mut self,
         plan: &TwoPhase,
         array: &Array,
+        loans: Option<&Loans>,
         moved: &mut Moved,
     ) -> Result<()> {
         let Self {
@@ -105,13 +132,17 @@ impl Window {
             cover,
         } = self;
         let store = &**array.store();
-        if let Some(width) = array.swap() {
+        if let (Some(width), None) = (array.swap(), loans) {
             timed(store, &mut moved.copy, || swap_bytes(mail, width));
         }
         let mut full = Vec::with_capacity(schedule.places.len());
         for place in &schedule.places {
             let put = |image: &mut [u8]| {
                 let image = &mut image[place.piece.at as usize..];
+                if let Some(loans) = loans {
+                    take(schedule, plan, place, (array, loans), image);
+                    return;
+                }
                 for pass in schedule.passes(plan, place) {
                     scatter(&pass, mail, image, place.piece.start);
                 }
@@ -147,6 +178,34 @@ impl Window {
         let all = all.flat_map(|place| in_store(array, place, schedule.stretches(place)));
         moved.count(all.clone());
         write(store, moved, all, image)
+    }
+}
+
+/// Puts the data of a piece from the buffers that ranks lend into its image.
+fn take(
+    schedule: &Schedule,
+    plan: &TwoPhase,
+    place: &Place,
+    (array, loans): (&Array, &Loans),
+    image: &mut [u8],
+) {
+    let start = place.piece.start;
+    for (group, passes) in schedule.to_buffers(plan, place) {
+        let rank = group.ranks.last();
+        let Some((first, len)) = rank.and_then(|rank| loans.readable(*rank)) else {
+            continue;
+        };
+        // SAFETY: lent to be read; its owner waits.
+        let data = unsafe { slice::from_raw_parts(first, len) };
+        for pass in passes {
+            scatter(&pass, data, image, start);
+            if let Some(width) = array.swap() {
+                for run in (0..pass.count).map(|at| pass.run(at)) {
+                    let at = (run.file_offset - start) as usize;
+                    swap_bytes(&mut image[at..at + run.len as usize], width);
+                }
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use outcore_transport::Comm;
 use super::aggregate::Window;
 use super::domains::Domains;
 use super::kind::DomainKind;
+use super::lent::Shadow;
 use super::moved::Moved;
 use super::plan::CollectivePlan;
 use super::request::Request;
@@ -27,7 +28,22 @@ pub struct Collective<'a> {
     array: &'a Array,
     domains: DomainKind,
     window: Option<u64>,
+    carrier: Carrier,
     budget: Option<MemoryBudget>,
+}
+
+/// How data come from the ranks that read a part of the file to those who want
+/// it, and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Carrier {
+    /// Through memory where that can be, else in messages.
+    #[default]
+    Auto,
+    /// Straight into and out of the buffers of the ranks, which must be within
+    /// one another's reach: any buffer of threads, node memory of processes.
+    Memory,
+    /// In messages.
+    Messages,
 }
 
 impl Array {
@@ -67,6 +83,7 @@ impl Array {
             array: self,
             domains: DomainKind::Auto,
             window: None,
+            carrier: Carrier::Auto,
             budget: None,
         }
     }
@@ -82,6 +99,12 @@ impl Collective<'_> {
     /// With at most so many bytes of the file in a rank's memory at a time.
     pub fn window(mut self, bytes: u64) -> Self {
         self.window = Some(bytes);
+        self
+    }
+
+    /// With the data carried so between the ranks.
+    pub fn carrier(mut self, carrier: Carrier) -> Self {
+        self.carrier = carrier;
         self
     }
 
@@ -197,12 +220,18 @@ impl Collective<'_> {
                 Some(comm.agree(enough.and_then(|()| budget.reserve(need, purpose)))?)
             }
         };
+        let window = Window::new(self.array.layout().element_size());
+        let shadow = match memory {
+            None => Shadow::default(),
+            Some(_) => Shadow::none(),
+        };
         Ok(CollectivePlan {
             array: self.array.clone(),
             direction,
             body,
             place: (comm.rank(), comm.size()),
-            window: Mutex::new(Window::new(self.array.layout().element_size())),
+            kept: Mutex::new((window, shadow)),
+            carrier: self.carrier,
             _memory: memory,
         })
     }
@@ -224,7 +253,7 @@ impl Collective<'_> {
         descriptor.byte_order.hash(&mut hasher);
         descriptor.arrangement.to_string().hash(&mut hasher);
         self.array.data_offset().hash(&mut hasher);
-        (direction, self.domains, self.window).hash(&mut hasher);
+        (direction, self.domains, self.window, self.carrier).hash(&mut hasher);
         self.budget.is_some().hash(&mut hasher);
         if self.domains == DomainKind::Disks {
             let striping = self.array.store().striping();

@@ -131,7 +131,7 @@ pub(super) fn write(
         }
         timed(store, &mut moved.exchange, || comm.exchange(&mut exchange))?;
         if outcome.is_ok() {
-            outcome = window.flush(plan, array, &mut moved);
+            outcome = window.flush(plan, array, None, &mut moved);
         }
     }
     Ok(outcome.map(|()| moved))

@@ -7,6 +7,7 @@ mod call;
 mod coverage;
 mod domains;
 mod kind;
+mod lent;
 mod memory;
 mod messages;
 mod moved;
@@ -17,7 +18,7 @@ mod survey;
 mod two_phase;
 mod weights;
 
-pub use call::Collective;
+pub use call::{Carrier, Collective};
 pub use kind::DomainKind;
 pub use moved::Moved;
 pub use plan::CollectivePlan;

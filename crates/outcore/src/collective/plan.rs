@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use outcore_transport::Comm;
 
 use super::aggregate::Window;
+use super::call::Carrier;
+use super::lent::{self, Shadow};
 use super::messages;
 use super::moved::Moved;
 use super::two_phase::TwoPhase;
@@ -26,7 +28,8 @@ pub struct CollectivePlan {
     /// The rank, and how many there are.
     pub(super) place: (usize, usize),
     /// Kept from one execution to the next.
-    pub(super) window: Mutex<Window>,
+    pub(super) kept: Mutex<(Window, Shadow)>,
+    pub(super) carrier: Carrier,
     pub(super) _memory: Option<Reservation>,
 }
 
@@ -108,8 +111,18 @@ impl CollectivePlan {
         bytes: &mut [u8],
         accept: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<Moved> {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = messages::read(&self.body, &self.array, &mut window, comm, bytes)?;
+        let (plan, array) = (&self.body, &self.array);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (window, shadow) = &mut *kept;
+        let outcome = match self.carrier {
+            Carrier::Messages => None,
+            _ => lent::read(plan, array, (window, shadow), comm, bytes)?,
+        };
+        let outcome = match (outcome, self.carrier) {
+            (Some(outcome), _) => outcome,
+            (None, Carrier::Memory) => Err(out_of_reach()),
+            (None, _) => messages::read(plan, array, window, comm, bytes)?,
+        };
         let outcome = outcome.and_then(|moved| {
             if let Some(width) = self.array.swap() {
                 swap_bytes(bytes, width);
@@ -121,8 +134,22 @@ impl CollectivePlan {
     }
 
     pub(super) fn write_with(&self, comm: &Comm, bytes: &[u8]) -> Result<Moved> {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = messages::write(&self.body, &self.array, &mut window, comm, bytes)?;
+        let (plan, array) = (&self.body, &self.array);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (window, shadow) = &mut *kept;
+        let outcome = match self.carrier {
+            Carrier::Messages => None,
+            _ => lent::write(plan, array, (window, shadow), comm, bytes)?,
+        };
+        let outcome = match (outcome, self.carrier) {
+            (Some(outcome), _) => outcome,
+            (None, Carrier::Memory) => Err(out_of_reach()),
+            (None, _) => messages::write(plan, array, window, comm, bytes)?,
+        };
         Ok(comm.agree(outcome)?)
     }
+}
+
+fn out_of_reach() -> Error {
+    Error::Invalid("the ranks do not reach one another's buffers".into())
 }

@@ -11,7 +11,7 @@ use outcore_geometry::{Pass, Runs};
 use super::coverage::wanted;
 use super::domains::Piece;
 use super::request::in_message;
-use super::two_phase::TwoPhase;
+use super::two_phase::{Group, TwoPhase};
 
 /// Who wants what of a window.
 #[derive(Debug, Default)]
@@ -110,6 +110,19 @@ impl Schedule {
     ) -> impl Iterator<Item = (&'a Runs, u64)> {
         let parts = self.parts[place.parts.clone()].iter();
         parts.map(|part| (&plan.touching()[part.group].request.runs, part.at))
+    }
+
+    /// The same groups, each with the passes of the piece between the file and
+    /// the buffers of its ranks.
+    pub(super) fn to_buffers<'a>(
+        &'a self,
+        plan: &'a TwoPhase,
+        place: &Place,
+    ) -> impl Iterator<Item = (&'a Group, impl Iterator<Item = Pass>)> {
+        let (start, end) = (place.piece.start, place.piece.end);
+        let parts = self.parts[place.parts.clone()].iter();
+        let groups = parts.map(|part| &plan.touching()[part.group]);
+        groups.map(move |group| (group, group.request.runs.window(start, end)))
     }
 
     /// All passes of a piece between the file and the mail, in the order of the

@@ -155,9 +155,14 @@ impl TwoPhase {
     pub(super) fn begun(&self) -> Moved {
         Moved {
             rounds: self.rounds,
-            useful: self.own.section.count() * self.need.element,
+            useful: self.bytes(&self.own),
             ..Moved::default()
         }
+    }
+
+    /// The bytes of a request.
+    pub(super) fn bytes(&self, request: &Request) -> u64 {
+        request.section.count() * self.need.element
     }
 
     /// The memory that it takes, and the least with which it could do.

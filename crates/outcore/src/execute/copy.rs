@@ -22,6 +22,44 @@ pub(crate) unsafe fn gather_from(
     image_offset: u64,
     buffer: &mut [u8],
 ) {
+    // SAFETY: a mutable slice is memory that can be written; the rest is the
+    // caller's.
+    unsafe {
+        gather_between(
+            pass,
+            image,
+            image_offset,
+            (buffer.as_mut_ptr(), buffer.len()),
+        )
+    }
+}
+
+/// As [`gather`], into memory that is given by its address and length.
+///
+/// # Safety
+///
+/// The memory can be written, and does not overlap with `image`.
+pub(crate) unsafe fn gather_to(
+    pass: &Pass,
+    image: &[u8],
+    image_offset: u64,
+    buffer: (*mut u8, usize),
+) {
+    // SAFETY: a slice is memory that can be read; the rest is the caller's.
+    unsafe { gather_between(pass, (image.as_ptr(), image.len()), image_offset, buffer) }
+}
+
+/// See [`gather_from`] and [`gather_to`].
+///
+/// # Safety
+///
+/// As there.
+unsafe fn gather_between(
+    pass: &Pass,
+    image: (*const u8, usize),
+    image_offset: u64,
+    buffer: (*mut u8, usize),
+) {
     let from = pass
         .first
         .file_offset
@@ -29,12 +67,12 @@ pub(crate) unsafe fn gather_from(
         .expect("a pass lies in its image");
     let (from, to) = (from as usize, pass.first.buffer_offset as usize);
     check(from, pass.file_step, pass, image.1);
-    check(to, pass.buffer_step, pass, buffer.len());
+    check(to, pass.buffer_step, pass, buffer.1);
     // SAFETY: both ranges have just been checked; the rest is the caller's.
     unsafe {
         strided(
             (image.0.add(from), pass.file_step as usize),
-            (buffer.as_mut_ptr().add(to), pass.buffer_step as usize),
+            (buffer.0.add(to), pass.buffer_step as usize),
             (pass.count as usize, pass.first.len as usize),
         );
     }

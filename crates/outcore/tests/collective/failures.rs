@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use outcore::storage::{Fault, FaultyStore, MemoryStore, Operation};
 use outcore::{
-    Array, ArrayDescriptor, CollectivePlan, Comm, Direction, ElementType, Error, Moved, Result,
-    Section,
+    Array, ArrayDescriptor, Carrier, CollectivePlan, Comm, Direction, ElementType, Error, Moved,
+    Result, Section,
 };
 
 const SHAPE: [u64; 2] = [12, 10];
@@ -94,7 +94,8 @@ fn an_error_of_one_aggregator_reaches_all() {
         (Operation::Write, 2),
         (Operation::Read, 4),
     ] {
-        for pass in 0..3 {
+        let carriers = [Carrier::Memory, Carrier::Messages];
+        for (pass, carrier) in (0..3).flat_map(|pass| carriers.map(|carrier| (pass, carrier))) {
             let memory = Arc::new(MemoryStore::from(vec![7; 480]));
             let text = told(5, |comm| {
                 let (faulty, array) = array(memory.clone());
@@ -103,7 +104,7 @@ fn an_error_of_one_aggregator_reaches_all() {
                 }
                 let mine = array.section(&format!("::2, {}::5", comm.rank()))?;
                 let mut values = vec![comm.rank() as i32; mine.count() as usize];
-                let calls = array.collective().window(8);
+                let calls = array.collective().window(8).carrier(carrier);
                 let outcome = match operation {
                     Operation::Read => calls.read_into(comm, &mine, &mut values),
                     _ => calls.write(comm, &mine, &values),

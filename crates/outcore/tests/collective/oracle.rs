@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use outcore::storage::{MemoryStore, RangeLock, Result, Store, Striping};
 use outcore::{
-    Array, ArrayDescriptor, AxisSection, ByteOrder, Collective, DomainKind, ElementType, Layout,
-    MemoryBudget, Section,
+    Array, ArrayDescriptor, AxisSection, ByteOrder, Carrier, Collective, DomainKind, ElementType,
+    Layout, MemoryBudget, Section,
 };
 use proptest::prelude::*;
 
@@ -21,6 +21,7 @@ pub(crate) struct Case {
     pub(crate) sections: Vec<Section>,
     pub(crate) domains: DomainKind,
     pub(crate) window: u64,
+    pub(crate) carrier: Carrier,
     /// The memory of the process, if it is limited.
     pub(crate) memory: Option<u64>,
     pub(crate) guarded: bool,
@@ -54,6 +55,7 @@ impl Case {
     /// The calls of this case.
     pub(crate) fn calls<'a>(&self, array: &'a Array, budget: &MemoryBudget) -> Collective<'a> {
         let calls = array.collective().domains(self.domains);
+        let calls = calls.carrier(self.carrier);
         match self.memory {
             Some(_) => calls.window(self.window).budget(budget),
             None => calls.window(self.window),
@@ -257,6 +259,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
         prop_oneof![1u64..300, Just(1 << 20)],
         proptest::option::of(1000u64..100_000),
         any::<bool>(),
+        proptest::sample::select(vec![Carrier::Auto, Carrier::Memory, Carrier::Messages]),
     );
     let requests = proptest::collection::vec(rough_section(), 1..=16);
     (array, requests, relation, how).prop_map(
@@ -264,7 +267,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
             (axes, kind, element_type, little),
             rough,
             relation,
-            (domains, window, memory, guarded),
+            (domains, window, memory, guarded, carrier),
         )| {
             let shape: Vec<u64> = axes.iter().map(|(extent, _)| *extent).collect();
             let layout = match kind {
@@ -300,6 +303,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
                 },
                 domains,
                 window,
+                carrier,
                 memory,
                 guarded,
             }

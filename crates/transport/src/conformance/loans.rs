@@ -174,6 +174,7 @@ fn ordinary(comm: &Comm) -> Result<()> {
             Some(memory) if only.is_some_and(|only| only != rank) => &mut **memory,
             _ => &mut own[..],
         };
+        let within = comm.reaches(own);
         let mut visits = 0;
         let lent = comm.lend(Loan::Write(own), &all, |loans| {
             visits += 1;
@@ -188,6 +189,9 @@ fn ordinary(comm: &Comm) -> Result<()> {
             &outcomes,
             &vec![u8::from(lent); size],
         )?;
+        let reached = comm.all_gather(&[u8::from(within)])?;
+        let all_reached = reached.iter().all(|&reached| reached != 0);
+        equal(comm, "what is reached can be lent", &lent, &all_reached)?;
         equal(comm, "visits", &visits, &usize::from(lent))?;
         for (peer, share) in own.chunks(SHARE).enumerate() {
             let expected = match lent {
