@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use outcore_geometry::Section;
 use outcore_transport::Comm;
 
-use super::aggregate::Window;
 use super::domains::Domains;
 use super::kind::DomainKind;
 use super::lent::Shadow;
@@ -14,7 +13,7 @@ use super::moved::Moved;
 use super::plan::CollectivePlan;
 use super::request::Request;
 use super::survey::survey;
-use super::two_phase::TwoPhase;
+use super::two_phase::{Phases, TwoPhase};
 use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::element::{Element, ElementType};
@@ -27,6 +26,7 @@ use crate::strategy::Direction;
 pub struct Collective<'a> {
     array: &'a Array,
     domains: DomainKind,
+    phases: Phases,
     window: Option<u64>,
     carrier: Carrier,
     budget: Option<MemoryBudget>,
@@ -82,6 +82,7 @@ impl Array {
         Collective {
             array: self,
             domains: DomainKind::Auto,
+            phases: Phases::Auto,
             window: None,
             carrier: Carrier::Auto,
             budget: None,
@@ -93,6 +94,13 @@ impl Collective<'_> {
     /// With the file divided so among the ranks that read and write it.
     pub fn domains(mut self, kind: DomainKind) -> Self {
         self.domains = kind;
+        self
+    }
+
+    /// With input and output before or after the exchange of each round, or
+    /// beside that of another one.
+    pub fn phases(mut self, phases: Phases) -> Self {
+        self.phases = phases;
         self
     }
 
@@ -208,6 +216,7 @@ impl Collective<'_> {
             self.array,
             direction,
             self.domains,
+            self.phases,
             survey.requests,
             (survey.limit, most),
         )?;
@@ -220,7 +229,6 @@ impl Collective<'_> {
                 Some(comm.agree(enough.and_then(|()| budget.reserve(need, purpose)))?)
             }
         };
-        let window = Window::new(self.array.layout().element_size());
         let shadow = match memory {
             None => Shadow::default(),
             Some(_) => Shadow::none(),
@@ -230,7 +238,7 @@ impl Collective<'_> {
             direction,
             body,
             place: (comm.rank(), comm.size()),
-            kept: Mutex::new((window, shadow)),
+            kept: Mutex::new((Vec::new(), shadow)),
             carrier: self.carrier,
             _memory: memory,
         })
@@ -253,7 +261,15 @@ impl Collective<'_> {
         descriptor.byte_order.hash(&mut hasher);
         descriptor.arrangement.to_string().hash(&mut hasher);
         self.array.data_offset().hash(&mut hasher);
-        (direction, self.domains, self.window, self.carrier).hash(&mut hasher);
+        (
+            direction,
+            self.domains,
+            self.phases,
+            self.window,
+            self.carrier,
+        )
+            .hash(&mut hasher);
+        self.array.store().time().is_some().hash(&mut hasher);
         self.budget.is_some().hash(&mut hasher);
         if self.domains == DomainKind::Disks {
             let striping = self.array.store().striping();

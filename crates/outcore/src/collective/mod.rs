@@ -3,6 +3,7 @@
 //! sections of all ranks move together. The protocol is in `README.md`.
 
 mod aggregate;
+mod beside;
 mod call;
 mod coverage;
 mod domains;
@@ -22,3 +23,4 @@ pub use call::{Carrier, Collective};
 pub use kind::DomainKind;
 pub use moved::Moved;
 pub use plan::CollectivePlan;
+pub use two_phase::Phases;

@@ -22,6 +22,18 @@ use crate::strategy::Direction;
 /// Among more groups than this it is not looked for two that overlap.
 const COMPARED: usize = 64;
 
+/// Whether input and output go on beside the exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Phases {
+    /// If there is more than one round.
+    #[default]
+    Auto,
+    /// No: in every round first the one and then the other.
+    Separate,
+    /// Yes: those of one window with the exchange of another one.
+    Pipelined,
+}
+
 /// The ranks that ask for one section.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
@@ -57,6 +69,7 @@ impl TwoPhase {
         array: &Array,
         direction: Direction,
         kind: DomainKind,
+        phases: Phases,
         requests: Vec<Request>,
         (limit, most): (u64, u64),
     ) -> Result<Self> {
@@ -88,8 +101,8 @@ impl TwoPhase {
                 .max()
                 .unwrap_or(0),
         };
-        let need = Need {
-            images: 1,
+        let mut need = Need {
+            images: if phases == Phases::Pipelined { 2 } else { 1 },
             depth: if disjoint { 1 } else { groups.len() as u64 },
             bytes: groups
                 .iter()
@@ -101,7 +114,11 @@ impl TwoPhase {
             element,
         };
         let longest = domains.longest();
-        let window = need.window(limit, most.min(longest));
+        let most = most.min(longest);
+        if phases == Phases::Auto && need.window(limit, most) < longest {
+            need.images = 2;
+        }
+        let window = need.window(limit, most);
         let domain = domains.of_rank(comm.rank());
         // Its data count, if nobody above writes the same section.
         let heard = |group: &Group| group.ranks.contains(&comm.rank());
@@ -144,6 +161,16 @@ impl TwoPhase {
     /// How many rounds all ranks take part in.
     pub(super) fn rounds(&self) -> u64 {
         self.rounds
+    }
+
+    /// How many windows are in memory at a time.
+    pub(super) fn windows(&self) -> usize {
+        self.need.images as usize
+    }
+
+    /// Whether input and output go on beside the exchange.
+    pub(super) fn is_pipelined(&self) -> bool {
+        self.need.images > 1
     }
 
     /// Gaps of so many bytes are moved along.

@@ -1,5 +1,6 @@
 //! Collective reads and writes against an array in memory.
 
+mod counts;
 mod failures;
 mod oracle;
 mod properties;
