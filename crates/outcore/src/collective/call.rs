@@ -3,9 +3,10 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 
-use outcore_geometry::Section;
+use outcore_geometry::{Pattern, Section};
 use outcore_transport::Comm;
 
+use super::aggregate::Window;
 use super::domains::Domains;
 use super::kind::DomainKind;
 use super::lent::Shadow;
@@ -13,7 +14,7 @@ use super::moved::Moved;
 use super::plan::CollectivePlan;
 use super::request::Request;
 use super::survey::survey;
-use super::two_phase::{Phases, TwoPhase};
+use super::two_phase::TwoPhase;
 use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::element::{Element, ElementType};
@@ -26,7 +27,6 @@ use crate::strategy::Direction;
 pub struct Collective<'a> {
     array: &'a Array,
     domains: DomainKind,
-    phases: Phases,
     window: Option<u64>,
     carrier: Carrier,
     budget: Option<MemoryBudget>,
@@ -82,7 +82,6 @@ impl Array {
         Collective {
             array: self,
             domains: DomainKind::Auto,
-            phases: Phases::Auto,
             window: None,
             carrier: Carrier::Auto,
             budget: None,
@@ -94,13 +93,6 @@ impl Collective<'_> {
     /// With the file divided so among the ranks that read and write it.
     pub fn domains(mut self, kind: DomainKind) -> Self {
         self.domains = kind;
-        self
-    }
-
-    /// With input and output before or after the exchange of each round, or
-    /// beside that of another one.
-    pub fn phases(mut self, phases: Phases) -> Self {
-        self.phases = phases;
         self
     }
 
@@ -134,7 +126,27 @@ impl Collective<'_> {
         direction: Direction,
     ) -> Result<CollectivePlan> {
         let before = self.check(self.array.element_type(), direction);
-        self.prepare(comm, section, direction, before)
+        self.prepare(comm, (section, None), direction, before)
+    }
+
+    /// Collective: the same for sections that are an expression of the rank, so
+    /// that nobody has to tell them (unless there are very many ranks).
+    pub fn plan_pattern(
+        &self,
+        comm: &Comm,
+        pattern: &Pattern,
+        direction: Direction,
+    ) -> Result<CollectivePlan> {
+        let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
+        let section = pattern.section(self.array.shape(), rank, ranks);
+        let (section, before) = match section {
+            Ok(section) => (section, self.check(self.array.element_type(), direction)),
+            Err(error) => (
+                Section::empty(self.array.shape().len()),
+                Err(Error::geometry(self.array.name())(error)),
+            ),
+        };
+        self.prepare(comm, (&section, Some(pattern)), direction, before)
     }
 
     /// Collective: see [`Array::read_all`].
@@ -148,7 +160,7 @@ impl Collective<'_> {
             values.resize(section.count() as usize, T::zeroed());
             Ok(())
         });
-        let plan = self.prepare(comm, section, Direction::Read, before)?;
+        let plan = self.prepare(comm, (section, None), Direction::Read, before)?;
         plan.read_values(comm, &mut values)?;
         Ok(values)
     }
@@ -162,7 +174,7 @@ impl Collective<'_> {
     ) -> Result<Moved> {
         let before = self.check(T::TYPE, Direction::Read);
         let before = before.and_then(|()| self.check_length(section, size_of_val(values)));
-        let plan = self.prepare(comm, section, Direction::Read, before)?;
+        let plan = self.prepare(comm, (section, None), Direction::Read, before)?;
         plan.read_values(comm, values)
     }
 
@@ -170,14 +182,14 @@ impl Collective<'_> {
     pub fn write<T: Element>(&self, comm: &Comm, section: &Section, values: &[T]) -> Result<Moved> {
         let before = self.check(T::TYPE, Direction::Write);
         let before = before.and_then(|()| self.check_length(section, size_of_val(values)));
-        let plan = self.prepare(comm, section, Direction::Write, before)?;
+        let plan = self.prepare(comm, (section, None), Direction::Write, before)?;
         plan.write_with(comm, bytemuck::cast_slice(values))
     }
 
     /// Collective: reads sections as bytes, in this machine's byte order.
     pub fn read_bytes(&self, comm: &Comm, section: &Section, bytes: &mut [u8]) -> Result<Moved> {
         let before = self.check_length(section, bytes.len());
-        let plan = self.prepare(comm, section, Direction::Read, before)?;
+        let plan = self.prepare(comm, (section, None), Direction::Read, before)?;
         plan.read_with(comm, bytes, |_| Ok(()))
     }
 
@@ -185,7 +197,7 @@ impl Collective<'_> {
     pub fn write_bytes(&self, comm: &Comm, section: &Section, bytes: &[u8]) -> Result<Moved> {
         let before = self.check(self.array.element_type(), Direction::Write);
         let before = before.and_then(|()| self.check_length(section, bytes.len()));
-        let plan = self.prepare(comm, section, Direction::Write, before)?;
+        let plan = self.prepare(comm, (section, None), Direction::Write, before)?;
         plan.write_with(comm, bytes)
     }
 
@@ -198,7 +210,7 @@ impl Collective<'_> {
     fn prepare(
         &self,
         comm: &Comm,
-        section: &Section,
+        (section, pattern): (&Section, Option<&Pattern>),
         direction: Direction,
         before: Result<()>,
     ) -> Result<CollectivePlan> {
@@ -209,17 +221,10 @@ impl Collective<'_> {
             Domains::check(self.domains, self.array)?;
             Ok((self.request(section)?, limit))
         });
-        let survey = survey(comm, self.array, self.fingerprint(direction), own)?;
+        let fingerprint = self.fingerprint(direction, pattern);
+        let survey = survey(comm, self.array, fingerprint, own, pattern)?;
         let most = self.window.unwrap_or(u64::MAX);
-        let body = TwoPhase::new(
-            comm,
-            self.array,
-            direction,
-            self.domains,
-            self.phases,
-            survey.requests,
-            (survey.limit, most),
-        )?;
+        let body = TwoPhase::new(comm, self.array, direction, self.domains, survey, most)?;
         let memory = match budget {
             None => None,
             Some(budget) => {
@@ -229,6 +234,7 @@ impl Collective<'_> {
                 Some(comm.agree(enough.and_then(|()| budget.reserve(need, purpose)))?)
             }
         };
+        let window = Window::new(self.array.layout().element_size());
         let shadow = match memory {
             None => Shadow::default(),
             Some(_) => Shadow::none(),
@@ -238,7 +244,7 @@ impl Collective<'_> {
             direction,
             body,
             place: (comm.rank(), comm.size()),
-            kept: Mutex::new((Vec::new(), shadow)),
+            kept: Mutex::new((window, shadow)),
             carrier: self.carrier,
             _memory: memory,
         })
@@ -253,7 +259,7 @@ impl Collective<'_> {
     }
 
     /// A number in which calls differ that cannot be parts of one.
-    fn fingerprint(&self, direction: Direction) -> u64 {
+    fn fingerprint(&self, direction: Direction, pattern: Option<&Pattern>) -> u64 {
         let mut hasher = DefaultHasher::new();
         let descriptor = self.array.descriptor();
         descriptor.shape.hash(&mut hasher);
@@ -261,16 +267,9 @@ impl Collective<'_> {
         descriptor.byte_order.hash(&mut hasher);
         descriptor.arrangement.to_string().hash(&mut hasher);
         self.array.data_offset().hash(&mut hasher);
-        (
-            direction,
-            self.domains,
-            self.phases,
-            self.window,
-            self.carrier,
-        )
-            .hash(&mut hasher);
-        self.array.store().time().is_some().hash(&mut hasher);
+        (direction, self.domains, self.window, self.carrier).hash(&mut hasher);
         self.budget.is_some().hash(&mut hasher);
+        pattern.map(Pattern::to_string).hash(&mut hasher);
         if self.domains == DomainKind::Disks {
             let striping = self.array.store().striping();
             striping.map(|s| (s.disks(), s.unit())).hash(&mut hasher);

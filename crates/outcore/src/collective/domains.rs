@@ -74,7 +74,7 @@ impl Domains {
         array: &Array,
         (start, end): (u64, u64),
         ranks: usize,
-        weights: impl FnOnce() -> Weights,
+        weights: impl FnOnce() -> Result<Weights>,
     ) -> Result<Self> {
         let layout = array.layout();
         let bytes = layout.byte_len();
@@ -93,7 +93,7 @@ impl Domains {
         let cut = match (kind, stripes) {
             (_, Some((unit, parts, shift))) if count > 1 => Cut::Stripes { unit, parts, shift },
             (DomainKind::Weighted, _) => Cut::Weighted {
-                weights: weights(),
+                weights: weights()?,
                 unit: unit(layout, super::weights::BUCKETS as u64, end - start),
             },
             _ => {
@@ -274,7 +274,7 @@ impl Domains {
         reach.to - reach.from
     }
 
-    /// The bytes of the longest domain.
+    /// The bytes of the longest domain, or a stripe more.
     pub(super) fn longest(&self) -> u64 {
         match &self.cut {
             // No block is more than a unit longer than the others, but for the
@@ -283,7 +283,16 @@ impl Domains {
                 let units = units.div_ceil(self.count as u64);
                 units.saturating_mul(*unit).min(self.end - self.start)
             }
-            _ => (0..self.count())
+            Cut::Stripes { unit, parts, shift } => {
+                let cycle = unit.saturating_mul(*parts);
+                let (first, last) = (self.start + shift, self.end + shift);
+                let begun = u64::from(last % cycle > first % cycle);
+                let share = parts.div_ceil(self.count as u64).saturating_mul(*unit);
+                let cycles = last / cycle - first / cycle + begun;
+                cycles.saturating_mul(share).min(self.end - self.start)
+            }
+            // As many steps as there are domains, each a few divisions.
+            Cut::Weighted { .. } => (0..self.count())
                 .map(|domain| self.length(domain))
                 .max()
                 .unwrap_or(0),

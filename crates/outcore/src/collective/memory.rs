@@ -32,6 +32,31 @@ pub(super) struct Need {
 const EACH: u64 = 512;
 
 impl Need {
+    /// What differs from rank to rank, if they do not know of all others.
+    pub(super) fn numbers(&self) -> [u64; 5] {
+        [
+            self.depth,
+            self.bytes,
+            self.unpacked,
+            self.requests,
+            self.domains,
+        ]
+    }
+
+    /// Takes the numbers that all ranks have come to.
+    pub(super) fn set_numbers(&mut self, numbers: &[u64]) {
+        if let [depth, bytes, unpacked, requests, domains, ..] = *numbers {
+            *self = Self {
+                depth,
+                bytes,
+                unpacked,
+                requests,
+                domains,
+                ..*self
+            };
+        }
+    }
+
     /// The bytes that a rank takes with windows of `w` bytes.
     pub(super) fn of(&self, w: u64) -> u64 {
         let messages = w.saturating_mul(self.depth).min(self.bytes);

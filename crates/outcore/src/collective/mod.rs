@@ -3,7 +3,6 @@
 //! sections of all ranks move together. The protocol is in `README.md`.
 
 mod aggregate;
-mod beside;
 mod call;
 mod coverage;
 mod domains;
@@ -12,8 +11,11 @@ mod lent;
 mod memory;
 mod messages;
 mod moved;
+mod parties;
 mod plan;
 mod request;
+#[cfg(test)]
+mod scale;
 mod schedule;
 mod survey;
 mod two_phase;
@@ -23,4 +25,3 @@ pub use call::{Carrier, Collective};
 pub use kind::DomainKind;
 pub use moved::Moved;
 pub use plan::CollectivePlan;
-pub use two_phase::Phases;

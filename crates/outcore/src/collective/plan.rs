@@ -28,7 +28,7 @@ pub struct CollectivePlan {
     /// The rank, and how many there are.
     pub(super) place: (usize, usize),
     /// Kept from one execution to the next.
-    pub(super) kept: Mutex<(Vec<Window>, Shadow)>,
+    pub(super) kept: Mutex<(Window, Shadow)>,
     pub(super) carrier: Carrier,
     pub(super) _memory: Option<Reservation>,
 }
@@ -92,12 +92,6 @@ impl CollectivePlan {
         self.array.check_length(&self.body.own().section, bytes)
     }
 
-    /// As many windows as the plan needs.
-    fn prepare(&self, windows: &mut Vec<Window>) {
-        let element = self.array.layout().element_size();
-        windows.resize_with(self.body.windows(), || Window::new(element));
-    }
-
     /// Reads values; all arguments are right on all ranks.
     pub(super) fn read_values<T: Element>(&self, comm: &Comm, values: &mut [T]) -> Result<Moved> {
         let bytes = T::bytes_mut(values);
@@ -119,18 +113,16 @@ impl CollectivePlan {
     ) -> Result<Moved> {
         let (plan, array) = (&self.body, &self.array);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (windows, shadow) = &mut *kept;
-        self.prepare(windows);
+        let (window, shadow) = &mut *kept;
         let outcome = match self.carrier {
             Carrier::Messages => None,
-            _ => lent::read(plan, array, (&mut windows[0], shadow), comm, bytes)?,
+            _ => lent::read(plan, array, (window, shadow), comm, bytes)?,
         };
         let outcome = match (outcome, self.carrier) {
             (Some(outcome), _) => outcome,
             (None, Carrier::Memory) => Err(out_of_reach()),
-            (None, _) => messages::read(plan, array, windows, comm, bytes)?,
+            (None, _) => messages::read(plan, array, window, comm, bytes)?,
         };
-        messages::leave_together(&**array.store(), comm)?;
         let outcome = outcome.and_then(|moved| {
             if let Some(width) = self.array.swap() {
                 swap_bytes(bytes, width);
@@ -144,18 +136,16 @@ impl CollectivePlan {
     pub(super) fn write_with(&self, comm: &Comm, bytes: &[u8]) -> Result<Moved> {
         let (plan, array) = (&self.body, &self.array);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (windows, shadow) = &mut *kept;
-        self.prepare(windows);
+        let (window, shadow) = &mut *kept;
         let outcome = match self.carrier {
             Carrier::Messages => None,
-            _ => lent::write(plan, array, (&mut windows[0], shadow), comm, bytes)?,
+            _ => lent::write(plan, array, (window, shadow), comm, bytes)?,
         };
         let outcome = match (outcome, self.carrier) {
             (Some(outcome), _) => outcome,
             (None, Carrier::Memory) => Err(out_of_reach()),
-            (None, _) => messages::write(plan, array, windows, comm, bytes)?,
+            (None, _) => messages::write(plan, array, window, comm, bytes)?,
         };
-        messages::leave_together(&**array.store(), comm)?;
         Ok(comm.agree(outcome)?)
     }
 }

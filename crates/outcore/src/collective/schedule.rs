@@ -10,8 +10,9 @@ use outcore_geometry::{Pass, Runs};
 
 use super::coverage::wanted;
 use super::domains::Piece;
+use super::parties::Group;
 use super::request::in_message;
-use super::two_phase::{Group, TwoPhase};
+use super::two_phase::TwoPhase;
 
 /// Who wants what of a window.
 #[derive(Debug, Default)]

@@ -1,45 +1,17 @@
 //! [`TwoPhase`]: who moves what for whom. A value, made without input or output.
-//!
-//! Ranks that ask for the same section are one group. A read packs the bytes of
-//! a group once and sends them to all its ranks; of a write only the highest
-//! rank's data count, and the others send nothing.
 
-use std::collections::HashMap;
-
-use outcore_geometry::Section;
 use outcore_transport::Comm;
 
 use super::domains::{Domains, Piece};
 use super::kind::DomainKind;
 use super::memory::Need;
 use super::moved::Moved;
+use super::parties::{Group, Parties};
 use super::request::Request;
-use super::weights::Weights;
+use super::survey::Survey;
 use crate::array::Array;
 use crate::error::Result;
 use crate::strategy::Direction;
-
-/// Among more groups than this it is not looked for two that overlap.
-const COMPARED: usize = 64;
-
-/// Whether input and output go on beside the exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Phases {
-    /// If there is more than one round.
-    #[default]
-    Auto,
-    /// No: in every round first the one and then the other.
-    Separate,
-    /// Yes: those of one window with the exchange of another one.
-    Pipelined,
-}
-
-/// The ranks that ask for one section.
-#[derive(Debug, Clone)]
-pub(super) struct Group {
-    pub(super) ranks: Vec<usize>,
-    pub(super) request: Request,
-}
 
 /// The two-phase method for the requests of all ranks, as one rank sees it.
 #[derive(Debug)]
@@ -62,73 +34,51 @@ pub(super) struct TwoPhase {
 }
 
 impl TwoPhase {
-    /// The plan of `requests`, one of each rank, with windows of at most `most`
-    /// bytes in a memory of `limit`.
+    /// The plan for what a survey found, with windows of at most `most` bytes.
+    /// Collective if there are many ranks.
     pub(super) fn new(
         comm: &Comm,
         array: &Array,
         direction: Direction,
         kind: DomainKind,
-        phases: Phases,
-        requests: Vec<Request>,
-        (limit, most): (u64, u64),
+        survey: Survey,
+        most: u64,
     ) -> Result<Self> {
-        let filled = || {
-            requests
-                .iter()
-                .filter(|request| request.start < request.end)
-        };
-        let bounds = (
-            filled().map(|request| request.start).min().unwrap_or(0),
-            filled().map(|request| request.end).max().unwrap_or(0),
-        );
-        let domains = Domains::new(kind, array, bounds, comm.size(), || {
-            let mut weights = Weights::new(bounds);
-            requests.iter().for_each(|request| weights.add(request));
-            weights
-        })?;
-        let own = requests[comm.rank()].clone();
-        let groups = groups(requests, direction);
-        let disjoint = are_disjoint(&groups);
-        let element = array.layout().element_size();
-        let bytes = |request: &Request| request.section.count() * element;
-        // Several pieces of a message are brought together on the way.
-        let unpacked = match array.layout().tile() {
-            None if !domains.are_scattered() => 0,
-            _ => groups
-                .iter()
-                .map(|group| bytes(&group.request))
-                .max()
-                .unwrap_or(0),
-        };
-        let mut need = Need {
-            images: if phases == Phases::Pipelined { 2 } else { 1 },
-            depth: if disjoint { 1 } else { groups.len() as u64 },
-            bytes: groups
-                .iter()
-                .map(|group| bytes(&group.request))
-                .fold(0, u64::saturating_add),
-            unpacked,
-            requests: comm.size() as u64,
-            domains: domains.count() as u64,
-            element,
-        };
+        let (bounds, limit) = (survey.bounds, survey.limit);
+        let weights = || survey.weights(comm);
+        let domains = Domains::new(kind, array, bounds, comm.size(), weights)?;
+        let own = survey.own.clone();
+        let parties = Parties::new(comm, array, direction, &domains, survey)?;
+        let memory = (limit, most);
+        Ok(Self::of(
+            array,
+            direction,
+            domains,
+            (comm.rank(), own),
+            parties,
+            (bounds, memory),
+        ))
+    }
+
+    /// The plan of one rank, whose parties are known.
+    pub(super) fn of(
+        array: &Array,
+        direction: Direction,
+        domains: Domains,
+        (rank, own): (usize, Request),
+        parties: Parties,
+        (bounds, (limit, most)): ((u64, u64), (u64, u64)),
+    ) -> Self {
+        let Parties {
+            touched,
+            touching,
+            disjoint,
+            need,
+        } = parties;
         let longest = domains.longest();
-        let most = most.min(longest);
-        if phases == Phases::Auto && need.window(limit, most) < longest {
-            need.images = 2;
-        }
-        let window = need.window(limit, most);
-        let domain = domains.of_rank(comm.rank());
-        // Its data count, if nobody above writes the same section.
-        let heard = |group: &Group| group.ranks.contains(&comm.rank());
-        let touched = match groups.iter().any(heard) {
-            true => domains.touched(&own),
-            false => Vec::new(),
-        };
-        let mut touching = groups;
-        touching.retain(|group| domain.is_some_and(|own| domains.touches(own, &group.request)));
-        Ok(Self {
+        let window = need.window(limit, most.min(longest));
+        let domain = domains.of_rank(rank);
+        Self {
             whole: domains.are_read_whole() && direction == Direction::Read,
             gap: array.gap(bounds, direction),
             rounds: longest.div_ceil(window),
@@ -140,7 +90,7 @@ impl TwoPhase {
             disjoint,
             need,
             window,
-        })
+        }
     }
 
     /// What this rank asks for.
@@ -161,16 +111,6 @@ impl TwoPhase {
     /// How many rounds all ranks take part in.
     pub(super) fn rounds(&self) -> u64 {
         self.rounds
-    }
-
-    /// How many windows are in memory at a time.
-    pub(super) fn windows(&self) -> usize {
-        self.need.images as usize
-    }
-
-    /// Whether input and output go on beside the exchange.
-    pub(super) fn is_pipelined(&self) -> bool {
-        self.need.images > 1
     }
 
     /// Gaps of so many bytes are moved along.
@@ -221,45 +161,4 @@ impl TwoPhase {
             pieces.map(|piece| (self.domains.rank(*domain), piece))
         })
     }
-}
-
-/// The requests that ask for anything, each section once, in the order of the
-/// highest rank that asks for it. For a write that rank is the only one.
-fn groups(requests: Vec<Request>, direction: Direction) -> Vec<Group> {
-    let mut known: HashMap<Section, usize> = HashMap::new();
-    let mut groups: Vec<Group> = Vec::new();
-    for (rank, request) in requests.into_iter().enumerate() {
-        if request.start == request.end {
-            continue;
-        }
-        let group = *known.entry(request.section.clone()).or_insert(groups.len());
-        match groups.get_mut(group) {
-            None => groups.push(Group {
-                ranks: vec![rank],
-                request,
-            }),
-            Some(group) if direction == Direction::Write => group.ranks = vec![rank],
-            Some(group) => group.ranks.push(rank),
-        }
-    }
-    groups.sort_by_key(|group| group.ranks.last().copied());
-    groups
-}
-
-/// Whether no two groups have an element in common, as far as it is looked.
-fn are_disjoint(groups: &[Group]) -> bool {
-    let meet = |a: &Request, b: &Request| {
-        a.start < b.end
-            && b.start < a.end
-            && a.section
-                .intersect(&b.section)
-                .is_ok_and(|both| !both.is_empty())
-    };
-    groups.len() <= COMPARED
-        && groups.iter().enumerate().all(|(at, one)| {
-            let others = groups[at + 1..].iter();
-            !others
-                .into_iter()
-                .any(|other| meet(&one.request, &other.request))
-        })
 }

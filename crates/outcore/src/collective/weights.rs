@@ -6,7 +6,10 @@
 //! that equally many bytes are asked for on both sides, within a bucket as if
 //! they lay evenly. So the size does not grow with the number of ranks.
 
+use outcore_transport::Comm;
+
 use super::request::Request;
+use crate::error::Result;
 
 /// The number of buckets.
 pub(super) const BUCKETS: usize = 1024;
@@ -33,8 +36,18 @@ impl Weights {
     pub(super) fn add(&mut self, request: &Request) {
         for bucket in 0..=BUCKETS {
             let edge = self.edge(bucket);
-            self.below[bucket] += request.runs.bytes_below(edge);
+            let below = &mut self.below[bucket];
+            *below = below.saturating_add(request.runs.bytes_below(edge));
         }
+    }
+
+    /// Collective: adds those of all ranks.
+    pub(super) fn join(&mut self, comm: &Comm) -> Result<()> {
+        self.below = comm.all_join(&self.below, |sums, others| {
+            let pairs = sums.iter_mut().zip(others);
+            pairs.for_each(|(sum, other)| *sum = sum.saturating_add(*other));
+        })?;
+        Ok(())
     }
 
     /// Where a bucket begins.

@@ -1,6 +1,6 @@
 //! Collective reads and writes against an array in memory.
 
-mod counts;
 mod failures;
+mod many;
 mod oracle;
 mod properties;

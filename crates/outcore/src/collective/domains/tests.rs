@@ -32,7 +32,7 @@ fn domains_of(kind: DomainKind, array: &Array, requests: &[Request], ranks: usiz
     let weights = || {
         let mut weights = Weights::new(bounds);
         requests.iter().for_each(|request| weights.add(request));
-        weights
+        Ok(weights)
     };
     Domains::new(kind, array, bounds, ranks, weights).unwrap()
 }
