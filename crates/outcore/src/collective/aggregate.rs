@@ -222,7 +222,12 @@ fn write(
 
 /// Whether the groups write all of the stretches of a piece. Where no two
 /// overlap, the sum of what each writes tells.
-fn is_full(schedule: &Schedule, plan: &TwoPhase, place: &Place, cover: &mut Cover) -> bool {
+pub(super) fn is_full(
+    schedule: &Schedule,
+    plan: &TwoPhase,
+    place: &Place,
+    cover: &mut Cover,
+) -> bool {
     let mut stretches = schedule.stretches(place).iter();
     if plan.is_disjoint() {
         return stretches.all(|Range { start, end }| {

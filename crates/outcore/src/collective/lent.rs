@@ -13,10 +13,12 @@ use std::time::Duration;
 use outcore_transport::{Comm, Loan, Loans, NodeMemory};
 
 use super::aggregate::Window;
+use super::ahead::Ahead;
 use super::moved::{Moved, timed};
 use super::two_phase::TwoPhase;
 use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::strategy::Direction;
 
 /// Node memory in the place of a buffer that others do not reach.
 #[derive(Debug, Default)]
@@ -71,6 +73,7 @@ pub(super) fn read(
     buffer: &mut [u8],
 ) -> Result<Option<Result<Moved>>> {
     let mut work = Work::new(plan, array, comm);
+    let mut ahead = Ahead::new(array, Direction::Read);
     loop {
         let kept = shadow.of(comm, buffer);
         let own = match kept {
@@ -78,6 +81,7 @@ pub(super) fn read(
             None => Loan::Write(buffer),
         };
         let lent = work.lend(own, |work, loans, k| {
+            ahead.reach(work.plan, work.array, k);
             window.turn(work.plan, k);
             window.fill(work.array, &mut work.moved)?;
             let store = &**work.array.store();
@@ -109,6 +113,7 @@ pub(super) fn write(
     data: &[u8],
 ) -> Result<Option<Result<Moved>>> {
     let mut work = Work::new(plan, array, comm);
+    let mut ahead = Ahead::new(array, Direction::Write);
     loop {
         let kept = shadow.of(comm, data);
         let own = match kept {
@@ -120,6 +125,7 @@ pub(super) fn write(
             None => Loan::Read(data),
         };
         let lent = work.lend(own, |work, loans, k| {
+            ahead.reach(work.plan, work.array, k);
             window.turn(work.plan, k);
             window.flush(work.plan, work.array, Some(loans), &mut work.moved)
         })?;

@@ -3,6 +3,7 @@
 //! sections of all ranks move together. The protocol is in `README.md`.
 
 mod aggregate;
+mod ahead;
 mod call;
 mod coverage;
 mod domains;

@@ -108,6 +108,11 @@ impl TwoPhase {
         self.disjoint
     }
 
+    /// The bytes of a window.
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+
     /// How many rounds all ranks take part in.
     pub(super) fn rounds(&self) -> u64 {
         self.rounds

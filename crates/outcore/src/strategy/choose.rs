@@ -47,10 +47,10 @@ const LONG_CACHED: u64 = 128 << 20;
 
 /// Pages that are written in part are fetched if runs are shorter than this:
 /// longer ones have so few that they may be read when they are met.
-const FEW_EDGES: u64 = 256 << 10;
+pub(crate) const FEW_EDGES: u64 = 256 << 10;
 
 /// With so much in the page cache nothing is fetched ahead.
-const ALL_CACHED: f64 = 0.98;
+pub(crate) const ALL_CACHED: f64 = 0.98;
 
 /// A system that reads ahead at least so much needs no help in long stretches.
 const STREAM: u64 = 1 << 20;

@@ -1,5 +1,6 @@
 //! Collective reads and writes against an array in memory.
 
+mod carriers;
 mod failures;
 mod many;
 mod oracle;
