@@ -22,16 +22,28 @@ pub struct Contestant<'a> {
 
 /// Collective: every contestant does its work `repeats` times, in turns. A
 /// repetition lasts from the first rank's start to the last rank's end.
-pub fn contest(
+pub fn contest(comm: &Comm, contestants: Vec<Contestant<'_>>, repeats: usize) -> Result<Vec<Line>> {
+    contest_within(comm, contestants, repeats, None)
+}
+
+/// Collective: the same; who has taken longer than `patience` in all takes no
+/// more turns.
+pub(crate) fn contest_within(
     comm: &Comm,
     mut contestants: Vec<Contestant<'_>>,
     repeats: usize,
+    patience: Option<Duration>,
 ) -> Result<Vec<Line>> {
     let mut times = vec![Vec::new(); contestants.len()];
     let mut right = vec![true; contestants.len()];
+    let mut spent = vec![Duration::ZERO; contestants.len()];
+    let tired = |spent: Duration| patience.is_some_and(|patience| spent > patience);
     // The first round warms up and does not count.
     for round in 0..=repeats {
         for (at, contestant) in contestants.iter_mut().enumerate() {
+            if tired(spent[at]) {
+                continue;
+            }
             comm.agree((contestant.prepare)())?;
             comm.barrier()?;
             let start = now();
@@ -45,7 +57,9 @@ pub fn contest(
                     (first.min(times[0]), last.max(times[1]))
                 });
             right[at] &= (contestant.check)();
-            if round > 0 {
+            spent[at] += Duration::from_nanos(last - first);
+            // Who is tired after one turn has no other.
+            if round > 0 || tired(spent[at]) {
                 times[at].push((last - first) as f64 / 1e9 / f64::from(contestant.batch));
             }
         }

@@ -5,6 +5,7 @@
 //! treats them alike; the limits (plain `pread`, `memcpy`) are contestants too.
 
 mod apps;
+mod collective;
 mod contest;
 mod exchange;
 mod files;
@@ -21,6 +22,9 @@ mod simulated;
 mod sweep;
 
 pub use apps::{AppsCase, AppsOptions, apps};
+pub use collective::{
+    CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,
+};
 pub use contest::{Contestant, contest};
 pub use io::{IoOptions, io};
 pub use line::{Line, csv, table};

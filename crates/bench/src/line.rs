@@ -27,6 +27,43 @@ pub struct Line {
     pub ok: bool,
 }
 
+impl Line {
+    /// The line of a bench that prints `text` as comma-separated values.
+    pub(crate) fn parse(bench: &'static str, text: &str) -> Option<Self> {
+        let fields: Vec<&str> = text.split(',').collect();
+        let [
+            system,
+            of,
+            case,
+            op,
+            strategy,
+            transport,
+            ranks,
+            useful,
+            best,
+            median,
+            verdict,
+        ] = fields[..]
+        else {
+            return None;
+        };
+        let op = ["read", "write"].into_iter().find(|known| *known == op)?;
+        (of == bench).then_some(Self {
+            system: system.into(),
+            bench,
+            case: case.into(),
+            op,
+            strategy: strategy.into(),
+            transport: transport.into(),
+            ranks: ranks.parse().ok()?,
+            useful_bytes: useful.parse().ok()?,
+            best_s: best.parse().ok()?,
+            median_s: median.parse().ok()?,
+            ok: verdict == "ok",
+        })
+    }
+}
+
 /// The lines as comma-separated values, with a header.
 pub fn csv(lines: &[Line]) -> String {
     let header = "system,bench,case,op,strategy,transport,ranks,useful_bytes,best_s,median_s,ok\n";
@@ -51,8 +88,17 @@ pub fn csv(lines: &[Line]) -> String {
 /// The lines for people, each with its speed as a share of the best of the
 /// other systems in the same case.
 pub fn table(lines: &[Line]) -> String {
+    let widest = |text: fn(&Line) -> &str, least: usize| {
+        let lengths = lines.iter().map(|line| text(line).chars().count());
+        lengths.fold(least, usize::max)
+    };
+    let (wide, how) = (
+        widest(|line| &line.case, 26),
+        widest(|line| &line.strategy, 12),
+    );
+    let carrier = widest(|line| &line.transport, 9);
     let mut text = format!(
-        "{:<12} {:<26} {:<9} {:<12} {:<9} {:>5} {:>12} {:>12} {:>10} {:>8}\n",
+        "{:<12} {:<wide$} {:<9} {:<how$} {:<carrier$} {:>5} {:>12} {:>12} {:>10} {:>8}\n",
         "system",
         "case",
         "op",
@@ -78,7 +124,7 @@ pub fn table(lines: &[Line]) -> String {
             .reduce(f64::min);
         let ratio = best.map_or("".into(), |best| format!("{:.2}", best / line.best_s));
         text += &format!(
-            "{:<12} {:<26} {:<9} {:<12} {:<9} {:>5} {:>12.6} {:>12.6} {:>10} {:>8}{}\n",
+            "{:<12} {:<wide$} {:<9} {:<how$} {:<carrier$} {:>5} {:>12.6} {:>12.6} {:>10} {:>8}{}\n",
             line.system,
             line.case,
             line.op,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use outcore::{Error, Pattern, Result, Section};
 
-const CASES: &str = include_str!("../data/cases.csv");
+pub(crate) const CASES: &str = include_str!("../data/cases.csv");
 
 /// A section of the tables.
 #[derive(Debug, Clone)]

@@ -44,21 +44,9 @@ fn run_all_to_all(directory: &Path, ranks: usize) -> Result<Vec<Line>> {
             String::from_utf8_lossy(&built.stderr).into(),
         ));
     }
-    let mut command = Command::new("mpirun.openmpi");
-    command
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-        .args([
-            "--oversubscribe",
-            "--mca",
-            "mpi_yield_when_idle",
-            "1",
-            "-n",
-            &ranks.to_string(),
-        ])
+    let ran = launcher(ranks)
         .arg(&program)
-        .args(["9", "60", "8"]);
-    let ran = command
+        .args(["9", "60", "8"])
         .output()
         .map_err(|error| failed("cannot run mpirun.openmpi", error.to_string()))?;
     let text = String::from_utf8_lossy(&ran.stdout);
@@ -91,4 +79,15 @@ fn run_all_to_all(directory: &Path, ranks: usize) -> Result<Vec<Line>> {
         median_s: number(5),
         ok: fields.last() == Some(&"ok"),
     }])
+}
+
+/// Open MPI's launcher, for more ranks than there are processors.
+pub(crate) fn launcher(ranks: usize) -> Command {
+    let mut command = Command::new("mpirun.openmpi");
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"])
+        .args(["-n", &ranks.to_string()]);
+    command
 }

@@ -108,7 +108,7 @@ pub fn summary(lines: &[Line]) -> String {
 }
 
 /// Gives every element its number, piece by piece.
-fn fill(array: &Array) -> Result<()> {
+pub(crate) fn fill(array: &Array) -> Result<()> {
     let size = array.layout().element_size();
     let mut values = Vec::new();
     let order = array.layout().slowest_first();

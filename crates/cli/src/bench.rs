@@ -1,5 +1,7 @@
 //! `outcore bench`: how fast outcore is, beside the limits of this machine.
 
+mod collective;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -24,6 +26,7 @@ pub(crate) struct Bench {
 enum Name {
     Io(Io),
     Sections(Sections),
+    Collective(collective::Collective),
     Sweep(Sweep),
     Apps(Apps),
 }
@@ -177,6 +180,7 @@ impl Bench {
         let (lines, as_csv) = match &self.name {
             Name::Io(options) => (options.run()?, options.csv),
             Name::Sections(options) => (options.run()?, options.csv),
+            Name::Collective(options) => (options.run()?, options.csv),
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
         };

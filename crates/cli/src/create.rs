@@ -79,9 +79,9 @@ pub(crate) struct Create {
 }
 
 #[derive(Clone)]
-struct Shape(Vec<u64>);
+pub(crate) struct Shape(pub(crate) Vec<u64>);
 
-fn parse_shape_argument(text: &str) -> Result<Shape, String> {
+pub(crate) fn parse_shape_argument(text: &str) -> Result<Shape, String> {
     parse_shape(text)
         .map(Shape)
         .map_err(|error| error.to_string())

@@ -9,6 +9,7 @@
 //! counted together.
 
 mod bars;
+pub(crate) mod chart;
 mod elements;
 mod plane;
 mod strip;

@@ -22,6 +22,7 @@ fn help_and_version() {
         "bench --help",
         "bench io --help",
         "bench sections --help",
+        "bench collective --help",
         "explain --help",
         "calibrate --help",
         "help read",

@@ -3,6 +3,7 @@
 mod applications;
 mod bad_placement;
 mod bad_usage;
+mod collective;
 mod commands;
 mod convert;
 mod crash;
