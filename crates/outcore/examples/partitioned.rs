@@ -4,7 +4,7 @@
 
 use outcore::{Array, ArrayDescriptor, ElementType, Error, Fill, MemoryBudget, Op, Partitions};
 
-const SHAPE: [u64; 2] = [400, 120];
+const SHAPE: [u64; 2] = [4000, 120];
 
 fn main() -> Result<(), Error> {
     outcore::run(outcore::default_ranks(), |comm| {
@@ -25,8 +25,8 @@ fn main() -> Result<(), Error> {
         }
         comm.barrier()?;
 
-        // 375 KiB of data, 96 KiB of joint memory, rows above and below included.
-        let joint = 96 << 10;
+        // 3.7 MiB of data, 512 KiB of joint memory, rows above and below included.
+        let joint = 512 << 10;
         let budget = if comm.transport().shares_memory() {
             MemoryBudget::of(joint)
         } else {

@@ -31,6 +31,21 @@ pub(super) struct Need {
 /// What a request takes besides its bytes: lists of rounds and messages.
 const EACH: u64 = 512;
 
+/// What any collective call of so many ranks can do with, for elements of so many
+/// bytes.
+pub(crate) fn least_memory(ranks: u64, element: u64) -> u64 {
+    let need = Need {
+        images: 2,
+        depth: ranks,
+        bytes: u64::MAX,
+        unpacked: u64::MAX,
+        requests: ranks,
+        domains: ranks,
+        element,
+    };
+    need.least()
+}
+
 impl Need {
     /// What differs from rank to rank, if they do not know of all others.
     pub(super) fn numbers(&self) -> [u64; 5] {

@@ -24,5 +24,6 @@ mod weights;
 
 pub use call::{Carrier, Collective};
 pub use kind::DomainKind;
+pub(crate) use memory::least_memory;
 pub use moved::Moved;
 pub use plan::CollectivePlan;

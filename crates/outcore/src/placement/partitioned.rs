@@ -10,9 +10,9 @@
 //!
 //! Memory: with `n` slices a rank, `e` elements in a slice of its share, halos
 //! included, and `c` buffers of that size, a rank needs `n e c` elements, and
-//! an eighth of its budget, at most 1.5 MiB, for moving them: a piece without
-//! its halo, the buffer of sieving, and that for reversing the bytes of
-//! numbers, a third each. The thickness is the largest for which the rank with
+//! an eighth of its budget, at most 1 MiB, for moving them together with the
+//! other ranks: a piece without its halo, and what a collective call takes, a
+//! half each. The thickness is the largest for which the rank with
 //! most of it has the room, in the smallest budget of all ranks: so the
 //! partitions are the same on all of them.
 //!
@@ -26,19 +26,18 @@ use outcore_transport::{Comm, Op};
 
 use crate::array::Array;
 use crate::budget::{MemoryBudget, Reservation};
+use crate::collective::least_memory;
 use crate::element::{ByteOrder, Element};
 use crate::error::{Error, Result};
 use crate::placement::parts::fitting;
 use crate::placement::staging::{PIECE, staged};
+use crate::strategy::Direction;
 
 /// Moving a share takes this part of a budget,
 const STAGING_PART: u64 = 8;
 
-/// at least so much, which is slow but works,
-const LEAST_STAGING: u64 = 64;
-
 /// and at most so much.
-const MOST_STAGING: u64 = 3 * PIECE;
+const MOST_STAGING: u64 = 2 * PIECE;
 
 /// Partitions of a global array, each of which fits the joint memory of all
 /// ranks.
@@ -166,7 +165,8 @@ impl Partitions {
                 ),
             ));
         }
-        let least = self.need(ranks, along, 1).saturating_add(LEAST_STAGING);
+        let staging = self.least_staging(ranks);
+        let least = self.need(ranks, along, 1).saturating_add(staging);
         budget.require(least, "the smallest partition")
     }
 
@@ -190,13 +190,18 @@ impl Partitions {
             .saturating_mul(self.buffers)
     }
 
+    /// What moving a share takes at least, which is slow but works.
+    fn least_staging(&self, ranks: u64) -> u64 {
+        2 * least_memory(ranks, self.array.layout().element_size())
+    }
+
     /// The slices of a partition of which every rank can hold its share within
     /// `limit`, which is enough for one; and what moving it may take.
     fn thickness(&self, ranks: u64, limit: u64) -> Result<(u64, u64)> {
         let along = self.along()?;
         let spare = limit.saturating_sub(self.need(ranks, along, 1));
-        let staging = (limit / STAGING_PART).clamp(LEAST_STAGING, MOST_STAGING);
-        let staging = staging.min(spare);
+        let staging = (limit / STAGING_PART).min(MOST_STAGING);
+        let staging = staging.max(self.least_staging(ranks)).min(spare);
         let extent = self.array.shape()[along];
         let (mut fits, mut beyond) = (1, extent.max(1).saturating_add(1));
         while beyond - fits > 1 {
@@ -263,30 +268,26 @@ impl Partition {
     /// Collective: each rank reads its share, halo included. All ranks have
     /// read when it returns.
     pub fn load<T: Element>(&self, comm: &Comm) -> Result<Share<T>> {
-        let read = || {
-            let bytes = self.loaded.count() * self.array.layout().element_size();
-            let held = self.budget.reserve(bytes, "the share of a partition")?;
-            let _staging = self.staging()?;
-            let values = staged(&self.array, self.staging / 3).read(&self.loaded)?;
-            Ok::<_, Error>(Share {
-                section: self.loaded.clone(),
-                core: self.core.clone(),
-                order: self.array.layout().slowest_first().to_vec(),
-                values,
-                _held: held,
-            })
-        };
-        Ok(comm.agree(read())?)
+        let bytes = self.loaded.count() * self.array.layout().element_size();
+        let held = self.budget.reserve(bytes, "the share of a partition");
+        let memory = held.and_then(|held| Ok((held, self.staging()?)));
+        let (held, _staging) = comm.agree(memory)?;
+        let values = staged(&self.array, self.staging / 2).read_all(comm, &self.loaded)?;
+        Ok(Share {
+            section: self.loaded.clone(),
+            core: self.core.clone(),
+            order: self.array.layout().slowest_first().to_vec(),
+            values,
+            _held: held,
+        })
     }
 
     /// Collective: each rank writes its share, without the halo, into
     /// `target`, an array of the same shape.
     pub fn store<T: Element>(&self, comm: &Comm, share: &Share<T>, target: &Array) -> Result<()> {
-        let write = || {
-            let _staging = self.staging()?;
-            share.write(&staged(target, self.staging / 3), self.staging / 3)
-        };
-        Ok(comm.agree(write())?)
+        let _staging = comm.agree(self.staging())?;
+        let target = staged(target, self.staging / 2);
+        share.write(comm, &target, self.staging / 2)
     }
 
     fn staging(&self) -> Result<Reservation> {
@@ -336,30 +337,34 @@ impl<T: Element> Share<T> {
         &mut self.values
     }
 
-    /// Writes the core to `target`, in pieces of at most so many bytes where
-    /// they must be copied before.
-    fn write(&self, target: &Array, piece_bytes: u64) -> Result<()> {
-        if target.layout().slowest_first() != self.order {
-            return Err(Error::format(
-                target.name(),
-                "a share can be stored into an array of the same axis order only",
-            ));
-        }
-        let reversed = target.descriptor().byte_order != ByteOrder::NATIVE;
-        if self.core == self.section && !reversed {
-            return target.write(&self.core, &self.values);
-        }
-        check_type::<T>(target)?;
-        // Piece by piece, without the halo.
+    /// Collective: writes the core to `target`, in pieces of at most so many
+    /// bytes if those of any rank must be copied before.
+    fn write(&self, comm: &Comm, target: &Array, piece_bytes: u64) -> Result<()> {
         let size = size_of::<T>() as u64;
-        let order = outcore_geometry::Order::from_slowest_first(&self.order);
-        let buffer = Layout::new(&self.section.shape(), size, &order, None)
-            .map_err(Error::geometry(target.name()))?;
         let within = self.core_within();
+        let pieces = self.check_target(target).and_then(|()| {
+            let positions = Section::whole(&within.shape());
+            let positions = positions.map_err(Error::geometry(target.name()))?;
+            let reversed = target.descriptor().byte_order != ByteOrder::NATIVE;
+            let copied = self.core != self.section || reversed;
+            let pieces = Pieces::new(&positions, &self.order, piece_bytes / size);
+            let order = outcore_geometry::Order::from_slowest_first(&self.order);
+            let buffer = Layout::new(&self.section.shape(), size, &order, None);
+            let buffer = buffer.map_err(Error::geometry(target.name()))?;
+            Ok((pieces, buffer, u64::from(copied)))
+        });
+        let (pieces, buffer, copied) = comm.agree(pieces)?;
+        // With an empty piece where others have more.
+        let most = match comm.all_reduce(&[copied], Op::Max)?[0] {
+            0 => return target.write_all(comm, &self.core, &self.values),
+            _ => comm.all_reduce(&[pieces.clone().count() as u64], Op::Max)?[0],
+        };
         let bytes: &[u8] = bytemuck::cast_slice(&self.values);
         let mut packed = Vec::new();
-        let positions = Section::whole(&within.shape()).map_err(Error::geometry(target.name()))?;
-        for piece in Pieces::new(&positions, &self.order, piece_bytes / size) {
+        let nothing = Section::empty(self.order.len());
+        let pieces = pieces.map(Some).chain(std::iter::repeat(None));
+        for (piece, _) in pieces.zip(0..most) {
+            let piece = piece.unwrap_or_else(|| nothing.clone());
             packed.resize((piece.count() * size) as usize, 0);
             let runs = buffer.runs(&within.select(&piece));
             for run in runs.map_err(Error::geometry(target.name()))? {
@@ -367,19 +372,20 @@ impl<T: Element> Share<T> {
                 let len = run.len as usize;
                 packed[to..to + len].copy_from_slice(&bytes[from..from + len]);
             }
-            target.write_bytes(&self.core.select(&piece), &packed)?;
+            let calls = target.collective();
+            calls.write_bytes(comm, &self.core.select(&piece), &packed)?;
         }
         Ok(())
     }
-}
 
-fn check_type<T: Element>(target: &Array) -> Result<()> {
-    if target.element_type() == T::TYPE {
-        return Ok(());
+    /// Refuses an array into which the share cannot be stored.
+    fn check_target(&self, target: &Array) -> Result<()> {
+        if target.layout().slowest_first() != self.order {
+            return Err(Error::format(
+                target.name(),
+                "a share can be stored into an array of the same axis order only",
+            ));
+        }
+        target.check_access(T::TYPE, Direction::Write)
     }
-    Err(Error::WrongType {
-        array: target.name().into(),
-        stored: target.element_type(),
-        asked: T::TYPE,
-    })
 }
