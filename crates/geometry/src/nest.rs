@@ -11,6 +11,9 @@
 use crate::axis::{AxisSection, Indices};
 use crate::run::{Footprint, Run};
 
+/// Stretches of a list are not looked at further than this.
+const LONGEST: usize = 1 << 14;
+
 /// One axis of the loop over raw runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Dimension {
@@ -49,15 +52,17 @@ impl Dimension {
 
     /// How many positions of a list, from `at` on, follow each other at equal
     /// steps in the file, and that step. Two that are no neighbours are no
-    /// stretch: the second may begin one.
+    /// stretch: the second may begin one. Long ones are cut, since whoever enters
+    /// a list in the middle may want little of it.
     pub(crate) fn stretch(&self, at: u64) -> (u64, u64) {
         let left = self.count - at;
         if left < 2 {
             return (1, 0);
         }
         let step = self.file_distance(at, at + 1);
-        let others =
-            (at + 1..self.count - 1).take_while(|next| self.file_distance(*next, next + 1) == step);
+        let others = (at + 1..self.count - 1)
+            .take(LONGEST)
+            .take_while(|next| self.file_distance(*next, next + 1) == step);
         match 2 + others.count() as u64 {
             2 if step != self.file_step => (1, 0),
             stretch => (stretch, step),

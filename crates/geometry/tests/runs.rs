@@ -321,6 +321,26 @@ fn huge_sections_are_entered_in_the_middle() {
 }
 
 #[test]
+fn long_lists_are_entered_in_the_middle() {
+    let layout = Layout::new(&[1 << 20], 4, &Order::Row, None).unwrap();
+    for step in [1, 3] {
+        let list: Vec<u64> = (0..1 << 18).map(|at| at * step).collect();
+        let count = list.len() as u64;
+        let section = Section::new(vec![AxisSection::list(list).unwrap()]).unwrap();
+        let mut runs = layout.runs(&section).unwrap();
+        let bytes = |passes: &mut dyn Iterator<Item = Pass>| -> u64 {
+            passes.map(|pass| pass.count * pass.first.len).sum()
+        };
+        assert_eq!(bytes(&mut runs.passes()), 4 * count);
+        let (start, end) = (1 << 18, 3 << 17);
+        let inside = runs.bytes_below(end) - runs.bytes_below(start);
+        assert_eq!(bytes(&mut runs.window(start, end)), inside);
+        let whole = if step == 1 { count } else { 1 };
+        assert_eq!(runs.next().unwrap().len, 4 * whole);
+    }
+}
+
+#[test]
 fn passes_are_cut_where_one_says() {
     let run = |file_offset, buffer_offset, len| Run {
         file_offset,
