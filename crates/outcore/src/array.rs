@@ -298,15 +298,30 @@ impl Array {
 
     /// What moving `section` would do, without doing it.
     pub fn plan(&self, section: &Section, direction: Direction) -> Result<Plan> {
-        let runs = self.runs(section)?;
+        Ok(self.plan_of(section, self.runs(section)?, direction))
+    }
+
+    /// The same with the section's runs, which may lead to any buffer.
+    pub(crate) fn plan_of(&self, section: &Section, runs: Runs, direction: Direction) -> Plan {
         let Way { method, fetch } = self.situation(section, &runs, direction).way(&runs);
-        Ok(Plan {
+        Plan {
             runs,
             start: self.start,
             swap: self.swap(),
             method,
             fetch,
-        })
+        }
+    }
+
+    /// What moving these runs is expected to take, with such a share of them in
+    /// the page cache.
+    pub(crate) fn seconds(&self, runs: &Runs, direction: Direction, cached: f64) -> f64 {
+        self.situation_of(direction, cached, None).seconds(runs)
+    }
+
+    /// Whether the store can be mapped.
+    pub(crate) fn is_mappable(&self) -> bool {
+        self.mappable
     }
 
     /// The width of the numbers whose bytes must be reversed between file and

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use outcore::{
-    Array, Comm, Direction, Error, Fill, Moved, Op, Pattern, Result, Section, Strategy, Tuning,
+    Array, CollectiveWay, Comm, Direction, DomainKind, Error, Fill, Moved, Op, Pattern, Result,
+    Section, Strategy, Tuning,
 };
 
 use super::peer::{Library, mpi_library};
@@ -295,20 +296,20 @@ impl<'a> Case<'a> {
                 }));
             }
             let array = comm.agree(self.ground.open(Strategy::Auto))?;
-            let kind = match way {
-                Way::TwoPhase(kind) => kind,
-                _ => outcore::DomainKind::Auto,
+            let (way, kind) = match way {
+                Way::TwoPhase(kind) => (CollectiveWay::TwoPhase, kind),
+                _ => (CollectiveWay::Auto, DomainKind::Auto),
             };
             if self.ground.options.once {
                 return Ok(Box::new(move |bytes| {
-                    let collective = array.collective().domains(kind);
+                    let collective = array.collective().way(way).domains(kind);
                     match direction {
                         Direction::Read => collective.read_bytes(comm, &self.section, bytes),
                         Direction::Write => collective.write_bytes(comm, &self.section, bytes),
                     }
                 }));
             }
-            let collective = array.collective().domains(kind);
+            let collective = array.collective().way(way).domains(kind);
             let plan = collective.plan(comm, &self.section, direction)?;
             Ok(Box::new(move |bytes| match direction {
                 Direction::Read => plan.read_bytes(comm, bytes),

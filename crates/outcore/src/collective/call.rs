@@ -7,25 +7,30 @@ use outcore_geometry::{Pattern, Section};
 use outcore_transport::Comm;
 
 use super::aggregate::Window;
+use super::body::Body;
+use super::choose::choose;
 use super::domains::Domains;
+use super::independent::Independent;
 use super::kind::DomainKind;
 use super::lent::Shadow;
 use super::moved::Moved;
 use super::plan::CollectivePlan;
 use super::request::Request;
-use super::survey::survey;
+use super::survey::{Survey, survey};
 use super::two_phase::TwoPhase;
+use super::way::CollectiveWay;
 use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::element::{Element, ElementType};
 use crate::error::{Error, Result};
-use crate::strategy::Direction;
+use crate::strategy::{Direction, Strategy};
 
 /// Reads and writes in which all ranks of a group take part, with choices; made
 /// by [`Array::collective`].
 #[derive(Debug, Clone)]
 pub struct Collective<'a> {
     array: &'a Array,
+    way: CollectiveWay,
     domains: DomainKind,
     window: Option<u64>,
     carrier: Carrier,
@@ -47,8 +52,8 @@ pub enum Carrier {
 }
 
 impl Array {
-    /// Collective: every rank reads its own section. What several ranks want is
-    /// read once; all ranks succeed, or all return the same error.
+    /// Collective: every rank reads its own section, in the way that is expected
+    /// to be fastest for all. All ranks succeed, or all return the same error.
     pub fn read_all<T: Element>(&self, comm: &Comm, section: &Section) -> Result<Vec<T>> {
         self.collective().read(comm, section)
     }
@@ -81,6 +86,7 @@ impl Array {
     pub fn collective(&self) -> Collective<'_> {
         Collective {
             array: self,
+            way: CollectiveWay::Auto,
             domains: DomainKind::Auto,
             window: None,
             carrier: Carrier::Auto,
@@ -90,6 +96,15 @@ impl Array {
 }
 
 impl Collective<'_> {
+    /// In this way. With [`CollectiveWay::Auto`] an array that is tuned to a
+    /// strategy is moved by every rank for itself, and whoever chooses domains,
+    /// a window or a carrier gets two phases. So do more ranks than can tell
+    /// each other everything.
+    pub fn way(mut self, way: CollectiveWay) -> Self {
+        self.way = way;
+        self
+    }
+
     /// With the file divided so among the ranks that read and write it.
     pub fn domains(mut self, kind: DomainKind) -> Self {
         self.domains = kind;
@@ -161,7 +176,7 @@ impl Collective<'_> {
             Ok(())
         });
         let plan = self.prepare(comm, (section, None), Direction::Read, before)?;
-        plan.read_values(comm, &mut values)?;
+        plan.read_values(comm, &mut values, Ok(()))?;
         Ok(values)
     }
 
@@ -175,7 +190,7 @@ impl Collective<'_> {
         let before = self.check(T::TYPE, Direction::Read);
         let before = before.and_then(|()| self.check_length(section, size_of_val(values)));
         let plan = self.prepare(comm, (section, None), Direction::Read, before)?;
-        plan.read_values(comm, values)
+        plan.read_values(comm, values, Ok(()))
     }
 
     /// Collective: see [`Array::write_all`].
@@ -183,14 +198,14 @@ impl Collective<'_> {
         let before = self.check(T::TYPE, Direction::Write);
         let before = before.and_then(|()| self.check_length(section, size_of_val(values)));
         let plan = self.prepare(comm, (section, None), Direction::Write, before)?;
-        plan.write_with(comm, bytemuck::cast_slice(values))
+        plan.write_with(comm, bytemuck::cast_slice(values), Ok(()))
     }
 
     /// Collective: reads sections as bytes, in this machine's byte order.
     pub fn read_bytes(&self, comm: &Comm, section: &Section, bytes: &mut [u8]) -> Result<Moved> {
         let before = self.check_length(section, bytes.len());
         let plan = self.prepare(comm, (section, None), Direction::Read, before)?;
-        plan.read_with(comm, bytes, |_| Ok(()))
+        plan.read_with(comm, bytes, Ok(()), |_| Ok(()))
     }
 
     /// Collective: writes sections from bytes in this machine's byte order.
@@ -198,7 +213,7 @@ impl Collective<'_> {
         let before = self.check(self.array.element_type(), Direction::Write);
         let before = before.and_then(|()| self.check_length(section, bytes.len()));
         let plan = self.prepare(comm, (section, None), Direction::Write, before)?;
-        plan.write_with(comm, bytes)
+        plan.write_with(comm, bytes, Ok(()))
     }
 
     fn check_length(&self, section: &Section, bytes: usize) -> Result<()> {
@@ -223,8 +238,7 @@ impl Collective<'_> {
         });
         let fingerprint = self.fingerprint(direction, pattern);
         let survey = survey(comm, self.array, fingerprint, own, pattern)?;
-        let most = self.window.unwrap_or(u64::MAX);
-        let body = TwoPhase::new(comm, self.array, direction, self.domains, survey, most)?;
+        let body = self.body(comm, direction, survey)?;
         let memory = match budget {
             None => None,
             Some(budget) => {
@@ -250,6 +264,37 @@ impl Collective<'_> {
         })
     }
 
+    /// What this rank does, in the way that is asked for or that all choose.
+    fn body(&self, comm: &Comm, direction: Direction, survey: Survey) -> Result<Body> {
+        let way = match (self.asked_way(), &survey.requests) {
+            (CollectiveWay::Auto, Some(requests)) => {
+                choose(comm, self.array, direction, requests, survey.bounds)?
+            }
+            (CollectiveWay::Auto, None) => CollectiveWay::TwoPhase,
+            (way, _) => way,
+        };
+        if let CollectiveWay::Independent(strategy) = way
+            && let Some(alone) = Independent::new(comm, self.array, direction, strategy, &survey)?
+        {
+            return Ok(Body::Independent(Box::new(alone)));
+        }
+        let most = self.window.unwrap_or(u64::MAX);
+        let plan = TwoPhase::new(comm, self.array, direction, self.domains, survey, most)?;
+        Ok(Body::TwoPhase(Box::new(plan)))
+    }
+
+    fn asked_way(&self) -> CollectiveWay {
+        let two_phase = self.domains != DomainKind::Auto
+            || self.carrier != Carrier::Auto
+            || self.window.is_some();
+        match (self.way, self.array.tuning().strategy) {
+            (CollectiveWay::Auto, _) if two_phase => CollectiveWay::TwoPhase,
+            (CollectiveWay::Auto, Strategy::Auto) => CollectiveWay::Auto,
+            (CollectiveWay::Auto, strategy) => CollectiveWay::Independent(strategy),
+            (way, _) => way,
+        }
+    }
+
     fn check(&self, asked: ElementType, direction: Direction) -> Result<()> {
         self.array.check_access(asked, direction)
     }
@@ -268,7 +313,7 @@ impl Collective<'_> {
         descriptor.arrangement.to_string().hash(&mut hasher);
         self.array.data_offset().hash(&mut hasher);
         (direction, self.domains, self.window, self.carrier).hash(&mut hasher);
-        self.budget.is_some().hash(&mut hasher);
+        (self.budget.is_some(), self.asked_way()).hash(&mut hasher);
         pattern.map(Pattern::to_string).hash(&mut hasher);
         if self.domains == DomainKind::Disks {
             let striping = self.array.store().striping();

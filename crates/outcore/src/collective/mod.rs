@@ -4,9 +4,12 @@
 
 mod aggregate;
 mod ahead;
+mod body;
 mod call;
+mod choose;
 mod coverage;
 mod domains;
+mod independent;
 mod kind;
 mod lent;
 mod memory;
@@ -20,10 +23,13 @@ mod scale;
 mod schedule;
 mod survey;
 mod two_phase;
+mod way;
 mod weights;
+mod winners;
 
 pub use call::{Carrier, Collective};
 pub use kind::DomainKind;
 pub(crate) use memory::least_memory;
 pub use moved::Moved;
 pub use plan::CollectivePlan;
+pub use way::CollectiveWay;

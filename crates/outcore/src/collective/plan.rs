@@ -6,11 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use outcore_transport::Comm;
 
 use super::aggregate::Window;
+use super::body::Body;
 use super::call::Carrier;
 use super::lent::{self, Shadow};
 use super::messages;
 use super::moved::Moved;
-use super::two_phase::TwoPhase;
+use super::way::CollectiveWay;
 use crate::array::Array;
 use crate::budget::Reservation;
 use crate::element::{Element, ElementType, swap_bytes};
@@ -24,7 +25,7 @@ use crate::strategy::Direction;
 pub struct CollectivePlan {
     pub(super) array: Array,
     pub(super) direction: Direction,
-    pub(super) body: TwoPhase,
+    pub(super) body: Body,
     /// The rank, and how many there are.
     pub(super) place: (usize, usize),
     /// Kept from one execution to the next.
@@ -34,32 +35,49 @@ pub struct CollectivePlan {
 }
 
 impl CollectivePlan {
+    /// In which of the ways it moves the sections: the same on all ranks.
+    pub fn way(&self) -> CollectiveWay {
+        match &self.body {
+            Body::Independent(alone) => CollectiveWay::Independent(alone.strategy()),
+            Body::TwoPhase(_) => CollectiveWay::TwoPhase,
+        }
+    }
+
     /// Collective: every rank reads the section that it has planned.
     pub fn read_into<T: Element>(&self, comm: &Comm, values: &mut [T]) -> Result<Moved> {
         let own = self.check(comm, Direction::Read, T::TYPE, size_of_val(values));
-        comm.agree(own)?;
-        self.read_values(comm, values)
+        self.read_values(comm, values, self.settle(comm, own)?)
     }
 
     /// Collective: the same as bytes, in this machine's byte order.
     pub fn read_bytes(&self, comm: &Comm, bytes: &mut [u8]) -> Result<Moved> {
         let stored = self.array.element_type();
-        comm.agree(self.check(comm, Direction::Read, stored, bytes.len()))?;
-        self.read_with(comm, bytes, |_| Ok(()))
+        let own = self.check(comm, Direction::Read, stored, bytes.len());
+        self.read_with(comm, bytes, self.settle(comm, own)?, |_| Ok(()))
     }
 
     /// Collective: every rank writes the section that it has planned.
     pub fn write<T: Element>(&self, comm: &Comm, values: &[T]) -> Result<Moved> {
         let own = self.check(comm, Direction::Write, T::TYPE, size_of_val(values));
-        comm.agree(own)?;
-        self.write_with(comm, bytemuck::cast_slice(values))
+        let own = self.settle(comm, own)?;
+        self.write_with(comm, bytemuck::cast_slice(values), own)
     }
 
     /// Collective: the same from bytes in this machine's byte order.
     pub fn write_bytes(&self, comm: &Comm, bytes: &[u8]) -> Result<Moved> {
         let stored = self.array.element_type();
-        comm.agree(self.check(comm, Direction::Write, stored, bytes.len()))?;
-        self.write_with(comm, bytes)
+        let own = self.check(comm, Direction::Write, stored, bytes.len());
+        let own = self.settle(comm, own)?;
+        self.write_with(comm, bytes, own)
+    }
+
+    /// Ranks that depend on one another see first to it that all can go on; where
+    /// each does its own, it is enough to tell at the end.
+    fn settle(&self, comm: &Comm, own: Result<()>) -> Result<Result<()>> {
+        match &self.body {
+            Body::Independent(_) => Ok(own),
+            Body::TwoPhase(_) => Ok(Ok(comm.agree(own)?)),
+        }
     }
 
     /// Whether this rank can execute the plan so.
@@ -92,12 +110,17 @@ impl CollectivePlan {
         self.array.check_length(&self.body.own().section, bytes)
     }
 
-    /// Reads values; all arguments are right on all ranks.
-    pub(super) fn read_values<T: Element>(&self, comm: &Comm, values: &mut [T]) -> Result<Moved> {
+    /// Reads values, unless something was wrong before; that is settled.
+    pub(super) fn read_values<T: Element>(
+        &self,
+        comm: &Comm,
+        values: &mut [T],
+        before: Result<()>,
+    ) -> Result<Moved> {
         let bytes = T::bytes_mut(values);
         let section = &self.body.own().section;
         let accept = |bytes: &mut [u8]| self.array.check_values::<T>(section, bytes);
-        let outcome = self.read_with(comm, bytes, accept);
+        let outcome = self.read_with(comm, bytes, before, accept);
         if outcome.is_err() {
             // Whatever came of it, the buffer must hold values.
             T::accept(bytes);
@@ -109,9 +132,17 @@ impl CollectivePlan {
         &self,
         comm: &Comm,
         bytes: &mut [u8],
+        before: Result<()>,
         accept: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<Moved> {
-        let (plan, array) = (&self.body, &self.array);
+        let (plan, array) = match &self.body {
+            Body::TwoPhase(plan) => (&**plan, &self.array),
+            Body::Independent(alone) => {
+                let outcome = before.and_then(|()| alone.read(bytes));
+                let outcome = outcome.and_then(|moved| accept(bytes).map(|()| moved));
+                return Ok(comm.agree(outcome)?);
+            }
+        };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (window, shadow) = &mut *kept;
         let outcome = match self.carrier {
@@ -133,8 +164,19 @@ impl CollectivePlan {
         Ok(comm.agree(outcome)?)
     }
 
-    pub(super) fn write_with(&self, comm: &Comm, bytes: &[u8]) -> Result<Moved> {
-        let (plan, array) = (&self.body, &self.array);
+    pub(super) fn write_with(
+        &self,
+        comm: &Comm,
+        bytes: &[u8],
+        before: Result<()>,
+    ) -> Result<Moved> {
+        let (plan, array) = match &self.body {
+            Body::TwoPhase(plan) => (&**plan, &self.array),
+            Body::Independent(alone) => {
+                let outcome = before.and_then(|()| alone.write(bytes));
+                return Ok(comm.agree(outcome)?);
+            }
+        };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (window, shadow) = &mut *kept;
         let outcome = match self.carrier {

@@ -138,12 +138,19 @@ impl Situation<'_> {
             Strategy::Direct => self.direct(&counts).way,
             Strategy::Sieving => self.sieving(&counts).way,
             Strategy::Mapped => self.mapped(&counts).way,
-            Strategy::Auto => {
-                let estimates = self.estimates(runs);
-                let safe = estimates.iter().find(|estimate| self.is_safe(estimate));
-                safe.expect("direct is always possible and safe").way
-            }
+            Strategy::Auto => self.best(runs).way,
         }
+    }
+
+    /// The seconds of the fastest way.
+    pub(crate) fn seconds(&self, runs: &Runs) -> f64 {
+        self.best(runs).seconds
+    }
+
+    fn best(&self, runs: &Runs) -> Estimate {
+        let mut estimates = self.estimates(runs).into_iter();
+        let safe = estimates.find(|estimate| self.is_safe(estimate));
+        safe.expect("direct is always possible and safe")
     }
 
     /// Whether a strategy leaves alone what was not asked for. Sieving writes

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use outcore::storage::{CountedStore, MemoryStore, Store};
-use outcore::{Array, ArrayDescriptor, Carrier, ElementType, Error};
+use outcore::{Array, ArrayDescriptor, Carrier, CollectiveWay, ElementType, Error};
 
 const RANKS: usize = 5;
 
@@ -26,7 +26,8 @@ fn threads_read_common_data_once_and_send_nothing() {
         let array = array(store.clone());
         let moved = outcore::run(RANKS, |comm| {
             let mut found = vec![0; 600];
-            let calls = array.collective().carrier(carrier);
+            let calls = array.collective().way(CollectiveWay::TwoPhase);
+            let calls = calls.carrier(carrier);
             let moved = calls.read_bytes(comm, &array.whole(), &mut found)?;
             assert_eq!(found, [7; 600]);
             Ok::<_, Error>(moved)

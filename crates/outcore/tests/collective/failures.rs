@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use outcore::storage::{Fault, FaultyStore, MemoryStore, Operation};
 use outcore::{
-    Array, ArrayDescriptor, Carrier, CollectivePlan, Comm, Direction, ElementType, Error, Moved,
-    Result, Section,
+    Array, ArrayDescriptor, Carrier, CollectivePlan, CollectiveWay, Comm, Direction, ElementType,
+    Error, Moved, Result, Section,
 };
 
 const SHAPE: [u64; 2] = [12, 10];
@@ -154,7 +154,8 @@ fn wrong_executions_of_a_plan_are_told_to_all() {
     for (number, (wrong, expected)) in cases.into_iter().enumerate() {
         let text = told(5, |comm| {
             let mine = columns(comm, &array);
-            let plan = array.collective().plan(comm, &mine, Direction::Write)?;
+            let calls = array.collective().way(CollectiveWay::TwoPhase);
+            let plan = calls.plan(comm, &mine, Direction::Write)?;
             if comm.rank() == 2 {
                 return wrong(comm, &plan).map(drop);
             }

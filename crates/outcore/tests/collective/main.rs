@@ -5,3 +5,4 @@ mod failures;
 mod many;
 mod oracle;
 mod properties;
+mod ways;
