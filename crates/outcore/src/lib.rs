@@ -55,7 +55,9 @@ mod sweep;
 pub use array::Array;
 pub use budget::{MemoryBudget, Reservation};
 pub use bytes::bytes_text;
-pub use collective::{Carrier, Collective, CollectivePlan, CollectiveWay, DomainKind, Moved};
+pub use collective::{
+    Carrier, Collective, CollectivePlan, CollectiveWay, DomainKind, Moved, Phases,
+};
 pub use descriptor::{ArrayDescriptor, Stripes};
 pub use draft::{Draft, SharedDraft};
 pub use element::{ByteOrder, Element, ElementType};

@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use outcore_geometry::{Pattern, Section};
 use outcore_transport::Comm;
 
-use super::aggregate::Window;
 use super::body::Body;
 use super::choose::choose;
 use super::domains::Domains;
@@ -17,7 +16,7 @@ use super::moved::Moved;
 use super::plan::CollectivePlan;
 use super::request::Request;
 use super::survey::{Survey, survey};
-use super::two_phase::TwoPhase;
+use super::two_phase::{Phases, TwoPhase};
 use super::way::CollectiveWay;
 use crate::array::Array;
 use crate::budget::MemoryBudget;
@@ -32,6 +31,7 @@ pub struct Collective<'a> {
     array: &'a Array,
     way: CollectiveWay,
     domains: DomainKind,
+    phases: Phases,
     window: Option<u64>,
     carrier: Carrier,
     budget: Option<MemoryBudget>,
@@ -88,6 +88,7 @@ impl Array {
             array: self,
             way: CollectiveWay::Auto,
             domains: DomainKind::Auto,
+            phases: Phases::Auto,
             window: None,
             carrier: Carrier::Auto,
             budget: None,
@@ -98,7 +99,7 @@ impl Array {
 impl Collective<'_> {
     /// In this way. With [`CollectiveWay::Auto`] an array that is tuned to a
     /// strategy is moved by every rank for itself, and whoever chooses domains,
-    /// a window or a carrier gets two phases. So do more ranks than can tell
+    /// phases, a window or a carrier gets two phases. So do more ranks than can tell
     /// each other everything.
     pub fn way(mut self, way: CollectiveWay) -> Self {
         self.way = way;
@@ -108,6 +109,13 @@ impl Collective<'_> {
     /// With the file divided so among the ranks that read and write it.
     pub fn domains(mut self, kind: DomainKind) -> Self {
         self.domains = kind;
+        self
+    }
+
+    /// With input and output before or after the exchange of each round, or
+    /// beside that of another one.
+    pub fn phases(mut self, phases: Phases) -> Self {
+        self.phases = phases;
         self
     }
 
@@ -248,7 +256,6 @@ impl Collective<'_> {
                 Some(comm.agree(enough.and_then(|()| budget.reserve(need, purpose)))?)
             }
         };
-        let window = Window::new(self.array.layout().element_size());
         let shadow = match memory {
             None => Shadow::default(),
             Some(_) => Shadow::none(),
@@ -258,7 +265,7 @@ impl Collective<'_> {
             direction,
             body,
             place: (comm.rank(), comm.size()),
-            kept: Mutex::new((window, shadow)),
+            kept: Mutex::new((Vec::new(), shadow)),
             carrier: self.carrier,
             _memory: memory,
         })
@@ -279,13 +286,15 @@ impl Collective<'_> {
             return Ok(Body::Independent(Box::new(alone)));
         }
         let most = self.window.unwrap_or(u64::MAX);
-        let plan = TwoPhase::new(comm, self.array, direction, self.domains, survey, most)?;
+        let kind = (self.domains, self.phases);
+        let plan = TwoPhase::new(comm, self.array, direction, kind, survey, most)?;
         Ok(Body::TwoPhase(Box::new(plan)))
     }
 
     fn asked_way(&self) -> CollectiveWay {
         let two_phase = self.domains != DomainKind::Auto
             || self.carrier != Carrier::Auto
+            || self.phases != Phases::Auto
             || self.window.is_some();
         match (self.way, self.array.tuning().strategy) {
             (CollectiveWay::Auto, _) if two_phase => CollectiveWay::TwoPhase,
@@ -312,7 +321,15 @@ impl Collective<'_> {
         descriptor.byte_order.hash(&mut hasher);
         descriptor.arrangement.to_string().hash(&mut hasher);
         self.array.data_offset().hash(&mut hasher);
-        (direction, self.domains, self.window, self.carrier).hash(&mut hasher);
+        (
+            direction,
+            self.domains,
+            self.phases,
+            self.window,
+            self.carrier,
+        )
+            .hash(&mut hasher);
+        self.array.store().time().is_some().hash(&mut hasher);
         (self.budget.is_some(), self.asked_way()).hash(&mut hasher);
         pattern.map(Pattern::to_string).hash(&mut hasher);
         if self.domains == DomainKind::Disks {

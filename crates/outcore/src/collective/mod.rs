@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod ahead;
+mod beside;
 mod body;
 mod call;
 mod choose;
@@ -32,4 +33,5 @@ pub use kind::DomainKind;
 pub(crate) use memory::least_memory;
 pub use moved::Moved;
 pub use plan::CollectivePlan;
+pub use two_phase::Phases;
 pub use way::CollectiveWay;

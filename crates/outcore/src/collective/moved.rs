@@ -42,6 +42,18 @@ impl Moved {
 }
 
 impl Moved {
+    /// With what was done to windows; the time of work beside the caller's does
+    /// not count, but what the caller has waited for it.
+    pub(super) fn with_work(mut self, work: &Self, is_beside: bool) -> Self {
+        self.requests += work.requests;
+        self.moved += work.moved;
+        if !is_beside {
+            self.io += work.io;
+            self.copy += work.copy;
+        }
+        self
+    }
+
     /// Counts a message to a rank.
     pub(super) fn send(&mut self, comm: &Comm, to: usize, message: &[u8]) {
         if to != comm.rank() {

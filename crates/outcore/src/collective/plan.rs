@@ -11,6 +11,7 @@ use super::call::Carrier;
 use super::lent::{self, Shadow};
 use super::messages;
 use super::moved::Moved;
+use super::two_phase::TwoPhase;
 use super::way::CollectiveWay;
 use crate::array::Array;
 use crate::budget::Reservation;
@@ -29,7 +30,7 @@ pub struct CollectivePlan {
     /// The rank, and how many there are.
     pub(super) place: (usize, usize),
     /// Kept from one execution to the next.
-    pub(super) kept: Mutex<(Window, Shadow)>,
+    pub(super) kept: Mutex<(Vec<Window>, Shadow)>,
     pub(super) carrier: Carrier,
     pub(super) _memory: Option<Reservation>,
 }
@@ -110,6 +111,12 @@ impl CollectivePlan {
         self.array.check_length(&self.body.own().section, bytes)
     }
 
+    /// As many windows as a plan needs.
+    fn prepare(&self, plan: &TwoPhase, windows: &mut Vec<Window>) {
+        let element = self.array.layout().element_size();
+        windows.resize_with(plan.windows(), || Window::new(element));
+    }
+
     /// Reads values, unless something was wrong before; that is settled.
     pub(super) fn read_values<T: Element>(
         &self,
@@ -144,16 +151,18 @@ impl CollectivePlan {
             }
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (window, shadow) = &mut *kept;
+        let (windows, shadow) = &mut *kept;
+        self.prepare(plan, windows);
         let outcome = match self.carrier {
             Carrier::Messages => None,
-            _ => lent::read(plan, array, (window, shadow), comm, bytes)?,
+            _ => lent::read(plan, array, (&mut windows[0], shadow), comm, bytes)?,
         };
         let outcome = match (outcome, self.carrier) {
             (Some(outcome), _) => outcome,
             (None, Carrier::Memory) => Err(out_of_reach()),
-            (None, _) => messages::read(plan, array, window, comm, bytes)?,
+            (None, _) => messages::read(plan, array, windows, comm, bytes)?,
         };
+        messages::leave_together(&**array.store(), comm)?;
         let outcome = outcome.and_then(|moved| {
             if let Some(width) = self.array.swap() {
                 swap_bytes(bytes, width);
@@ -178,16 +187,18 @@ impl CollectivePlan {
             }
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (window, shadow) = &mut *kept;
+        let (windows, shadow) = &mut *kept;
+        self.prepare(plan, windows);
         let outcome = match self.carrier {
             Carrier::Messages => None,
-            _ => lent::write(plan, array, (window, shadow), comm, bytes)?,
+            _ => lent::write(plan, array, (&mut windows[0], shadow), comm, bytes)?,
         };
         let outcome = match (outcome, self.carrier) {
             (Some(outcome), _) => outcome,
             (None, Carrier::Memory) => Err(out_of_reach()),
-            (None, _) => messages::write(plan, array, window, comm, bytes)?,
+            (None, _) => messages::write(plan, array, windows, comm, bytes)?,
         };
+        messages::leave_together(&**array.store(), comm)?;
         Ok(comm.agree(outcome)?)
     }
 }

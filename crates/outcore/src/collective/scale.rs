@@ -15,7 +15,7 @@ use super::parties::Parties;
 use super::request::Request;
 use super::schedule::Schedule;
 use super::survey::{join, joined};
-use super::two_phase::TwoPhase;
+use super::two_phase::{Phases, TwoPhase};
 use super::weights::Weights;
 use crate::strategy::Direction;
 use crate::{Array, ArrayDescriptor, ElementType};
@@ -123,6 +123,7 @@ fn plan(ranks: u64, blocks: bool, kind: DomainKind) -> Busiest {
             domains,
             (rank, own),
             parties.unwrap(),
+            Phases::Separate,
             (bounds, (1 << 30, 64 << 10)),
         );
         let (mut schedule, mut stretches) = (Schedule::default(), 0);

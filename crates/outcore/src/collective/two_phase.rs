@@ -13,6 +13,18 @@ use crate::array::Array;
 use crate::error::Result;
 use crate::strategy::Direction;
 
+/// Whether input and output go on beside the exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Phases {
+    /// If there is more than one round.
+    #[default]
+    Auto,
+    /// No: in every round first the one and then the other.
+    Separate,
+    /// Yes: those of one window with the exchange of another one.
+    Pipelined,
+}
+
 /// The two-phase method for the requests of all ranks, as one rank sees it.
 #[derive(Debug)]
 pub(super) struct TwoPhase {
@@ -40,7 +52,7 @@ impl TwoPhase {
         comm: &Comm,
         array: &Array,
         direction: Direction,
-        kind: DomainKind,
+        (kind, phases): (DomainKind, Phases),
         survey: Survey,
         most: u64,
     ) -> Result<Self> {
@@ -56,6 +68,7 @@ impl TwoPhase {
             domains,
             (comm.rank(), own),
             parties,
+            phases,
             (bounds, memory),
         ))
     }
@@ -67,16 +80,22 @@ impl TwoPhase {
         domains: Domains,
         (rank, own): (usize, Request),
         parties: Parties,
+        phases: Phases,
         (bounds, (limit, most)): ((u64, u64), (u64, u64)),
     ) -> Self {
         let Parties {
             touched,
             touching,
             disjoint,
-            need,
+            mut need,
         } = parties;
         let longest = domains.longest();
-        let window = need.window(limit, most.min(longest));
+        let most = most.min(longest);
+        need.images = if phases == Phases::Pipelined { 2 } else { 1 };
+        if phases == Phases::Auto && need.window(limit, most) < longest {
+            need.images = 2;
+        }
+        let window = need.window(limit, most);
         let domain = domains.of_rank(rank);
         Self {
             whole: domains.are_read_whole() && direction == Direction::Read,
@@ -116,6 +135,16 @@ impl TwoPhase {
     /// How many rounds all ranks take part in.
     pub(super) fn rounds(&self) -> u64 {
         self.rounds
+    }
+
+    /// How many windows are in memory at a time.
+    pub(super) fn windows(&self) -> usize {
+        self.need.images as usize
+    }
+
+    /// Whether input and output go on beside the exchange.
+    pub(super) fn is_pipelined(&self) -> bool {
+        self.need.images > 1
     }
 
     /// Gaps of so many bytes are moved along.

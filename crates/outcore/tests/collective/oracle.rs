@@ -7,7 +7,7 @@ use std::sync::Arc;
 use outcore::storage::{MemoryStore, RangeLock, Result, Store, Striping};
 use outcore::{
     Array, ArrayDescriptor, AxisSection, ByteOrder, Carrier, Collective, DomainKind, ElementType,
-    Layout, MemoryBudget, Section,
+    Layout, MemoryBudget, Phases, Section,
 };
 use proptest::prelude::*;
 
@@ -20,6 +20,7 @@ pub(crate) struct Case {
     pub(crate) byte_order: ByteOrder,
     pub(crate) sections: Vec<Section>,
     pub(crate) domains: DomainKind,
+    pub(crate) phases: Phases,
     pub(crate) window: u64,
     pub(crate) carrier: Carrier,
     /// The memory of the process, if it is limited.
@@ -54,7 +55,7 @@ impl Case {
 
     /// The calls of this case.
     pub(crate) fn calls<'a>(&self, array: &'a Array, budget: &MemoryBudget) -> Collective<'a> {
-        let calls = array.collective().domains(self.domains);
+        let calls = array.collective().domains(self.domains).phases(self.phases);
         let calls = calls.carrier(self.carrier);
         match self.memory {
             Some(_) => calls.window(self.window).budget(budget),
@@ -256,6 +257,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
     ];
     let how = (
         proptest::sample::select(DomainKind::ALL.to_vec()),
+        proptest::sample::select(vec![Phases::Auto, Phases::Separate, Phases::Pipelined]),
         prop_oneof![1u64..300, Just(1 << 20)],
         proptest::option::of(1000u64..100_000),
         any::<bool>(),
@@ -267,7 +269,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
             (axes, kind, element_type, little),
             rough,
             relation,
-            (domains, window, memory, guarded, carrier),
+            (domains, phases, window, memory, guarded, carrier),
         )| {
             let shape: Vec<u64> = axes.iter().map(|(extent, _)| *extent).collect();
             let layout = match kind {
@@ -302,6 +304,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
                     ByteOrder::Big
                 },
                 domains,
+                phases,
                 window,
                 carrier,
                 memory,
