@@ -8,8 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use outcore::{
-    Array, CollectiveWay, Comm, Direction, DomainKind, Error, Fill, Moved, Op, Pattern, Result,
-    Section, Strategy, Tuning,
+    Array, Comm, Direction, Error, Fill, Moved, Op, Pattern, Result, Section, Strategy, Tuning,
 };
 
 use super::peer::{Library, mpi_library};
@@ -285,32 +284,17 @@ impl<'a> Case<'a> {
     fn own(&self, way: Way) -> Entrant<'_> {
         let (comm, direction) = (self.ground.comm, self.ground.options.direction);
         let open = move || -> Result<Mover<'_>> {
-            if let Way::Independent(strategy) = way {
-                let array = comm.agree(self.ground.open(strategy))?;
-                return Ok(Box::new(move |bytes| {
-                    match direction {
-                        Direction::Read => array.read_bytes(&self.section, bytes)?,
-                        Direction::Write => array.write_bytes(&self.section, bytes)?,
-                    }
-                    Ok(Moved::default())
-                }));
-            }
             let array = comm.agree(self.ground.open(Strategy::Auto))?;
-            let (way, kind) = match way {
-                Way::TwoPhase(kind) => (CollectiveWay::TwoPhase, kind),
-                _ => (CollectiveWay::Auto, DomainKind::Auto),
-            };
             if self.ground.options.once {
                 return Ok(Box::new(move |bytes| {
-                    let collective = array.collective().way(way).domains(kind);
+                    let collective = way.calls(&array);
                     match direction {
                         Direction::Read => collective.read_bytes(comm, &self.section, bytes),
                         Direction::Write => collective.write_bytes(comm, &self.section, bytes),
                     }
                 }));
             }
-            let collective = array.collective().way(way).domains(kind);
-            let plan = collective.plan(comm, &self.section, direction)?;
+            let plan = way.calls(&array).plan(comm, &self.section, direction)?;
             Ok(Box::new(move |bytes| match direction {
                 Direction::Read => plan.read_bytes(comm, bytes),
                 Direction::Write => plan.write_bytes(comm, bytes),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use outcore::{DomainKind, Strategy};
+use outcore::{Array, Collective, CollectiveWay, DomainKind, Strategy};
 
 /// How outcore moves the sections of all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,18 @@ impl Way {
             .chain(alone)
             .chain(together)
             .collect()
+    }
+}
+
+impl Way {
+    /// Calls that move sections so.
+    pub(super) fn calls(self, array: &Array) -> Collective<'_> {
+        let calls = array.collective();
+        match self {
+            Self::Auto => calls,
+            Self::Independent(strategy) => calls.way(CollectiveWay::Independent(strategy)),
+            Self::TwoPhase(kind) => calls.way(CollectiveWay::TwoPhase).domains(kind),
+        }
     }
 }
 
