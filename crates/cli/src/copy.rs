@@ -1,6 +1,8 @@
 //! Copying a section from one array into another, in pieces, by many ranks.
 
-use outcore::{Array, Comm, Error, Pieces, Result, Section, divide, reorder};
+use outcore::{
+    Array, Collective, Comm, Direction, Error, Op, Pieces, Result, Section, divide, reorder,
+};
 
 use crate::memory::Room;
 use crate::progress::Progress;
@@ -74,6 +76,87 @@ pub(crate) fn copy(team: &Team<'_>, from: &Side<'_>, to: &Side<'_>) -> Result<()
         team.progress.add(bytes.len() as u64);
     }
     to.array.sync()
+}
+
+/// Collective: copies the section of each rank out of `shared`, which the ranks
+/// read together by `calls`, into an array of its own, or back. All ranks are in
+/// the same part of `shared` at a time, so that where sections overlap the
+/// highest rank's values are written.
+pub(crate) fn copy_together(
+    team: &Team<'_>,
+    (shared, calls): (&Side<'_>, &Collective<'_>),
+    own: &Side<'_>,
+    direction: Direction,
+) -> Result<()> {
+    let layout = shared.array.layout();
+    let (order, own_order) = (layout.slowest_first(), own.array.layout().slowest_first());
+    let all = whole(&shared.section.shape())?;
+    let (mut bytes, mut reordered) = (Vec::new(), Vec::new());
+    for part in parts(team, shared)? {
+        let positions = (0..all.axes().len()).fold(all.clone(), |positions, axis| {
+            let (lower, upper) = part.axes()[axis].bounds();
+            let taken = &shared.section.axes()[axis];
+            positions.slice(axis, taken.count_below(lower), taken.count_below(upper))
+        });
+        let section = shared.section.select(&positions);
+        let (own_section, shape) = (own.section.select(&positions), positions.shape());
+        bytes.resize((positions.count() * layout.element_size()) as usize, 0);
+        reordered.resize(if order == own_order { 0 } else { bytes.len() }, 0);
+        match direction {
+            Direction::Read => {
+                calls.read_bytes(team.comm, &section, &mut bytes)?;
+                let values = if order == own_order {
+                    &bytes
+                } else {
+                    reorder(&shape, (&bytes, order), (&mut reordered, own_order));
+                    &reordered
+                };
+                let written = own.array.write_bytes(&own_section, values);
+                team.comm.agree(written)?;
+            }
+            Direction::Write => {
+                let values = match order == own_order {
+                    true => &mut bytes,
+                    false => &mut reordered,
+                };
+                let read = own.array.read_bytes(&own_section, values);
+                team.comm.agree(read)?;
+                if order != own_order {
+                    reorder(&shape, (&reordered, own_order), (&mut bytes, order));
+                }
+                calls.write_bytes(team.comm, &section, &bytes)?;
+            }
+        }
+        team.progress.add(bytes.len() as u64);
+    }
+    let written = match direction {
+        Direction::Read => own.array,
+        Direction::Write => shared.array,
+    };
+    Ok(team.comm.agree(written.sync())?)
+}
+
+/// Collective: what the sections of all ranks lie in, cut into parts of which
+/// every rank has room for what it takes; all of it if there is room for that.
+fn parts(team: &Team<'_>, side: &Side<'_>) -> Result<Vec<Section>> {
+    let (comm, array) = (team.comm, side.array);
+    let room = team.room.elements(2, array.layout().element_size());
+    let fits = u64::from(side.section.count() <= room);
+    let room = comm.all_reduce(&[room], Op::Min)?[0];
+    if comm.all_reduce(&[fits], Op::Min)?[0] == 1 {
+        return Ok(vec![array.whole()]);
+    }
+    let bounds = side.section.axes().iter().map(|axis| match axis.count() {
+        0 => (u64::MAX, 0),
+        _ => axis.bounds(),
+    });
+    let (lower, upper): (Vec<u64>, Vec<u64>) = bounds.unzip();
+    let lower = comm.all_reduce(&lower, Op::Min)?;
+    let upper = comm.all_reduce(&upper, Op::Max)?;
+    let within = (0..lower.len()).fold(array.whole(), |within, axis| {
+        within.slice(axis, lower[axis], upper[axis])
+    });
+    Ok(Pieces::new(&within, array.layout().slowest_first(), room).collect())
 }
 
 /// All positions of a section with this shape.

@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Error, Order, Result, Section, Tuning, shape_text,
+    Arrangement, Array, ArrayDescriptor, Direction, Error, Order, Result, Section, Tuning,
+    shape_text,
 };
 
-use crate::copy::{Side, Team, copy, fitting};
+use crate::copy::{Side, Team, copy, copy_together, fitting};
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause};
@@ -96,17 +97,48 @@ impl Read {
                 };
                 return self.extract(&team, &from, &self.output);
             }
-            let alone = comm.split(Some(rank), 0)?.expect("every rank has a colour");
             let output = self.output.replace("%r", &rank.to_string());
             let team = Team {
-                comm: &alone,
+                comm,
                 room,
                 progress,
             };
-            let outcome = self.extract(&team, &from, &output);
-            // Alone everybody is rank 0; the others know this rank as another.
-            Ok(comm.agree(outcome.map_err(|error| cause(&error)))?)
+            self.extract_each(&team, &from, &output)
         })
+    }
+
+    /// Collective: brings the section of each rank into its own `output`.
+    fn extract_each(&self, team: &Team<'_>, from: &Side<'_>, output: &str) -> Result<()> {
+        let (comm, array, section) = (team.comm, from.array, from.section);
+        comm.agree(self.check_free(output))?;
+        if output == "-" || output.ends_with(".txt") || output.ends_with(".csv") {
+            let lines = text::Lines {
+                array,
+                section,
+                pattern: &self.selection.section,
+                room: team.room,
+            };
+            return Ok(comm.agree(lines.write(output))?);
+        }
+        let descriptor = self.output_descriptor(array, section, output);
+        let name = output_name(&descriptor, output);
+        let alone = comm.split(Some(comm.rank() as u64), 0)?;
+        let alone = alone.expect("every rank has a colour");
+        let make = || {
+            let draft = Array::draft_all(&alone, &name, &descriptor, self.force);
+            let draft = draft.map_err(|error| Error::Invalid(cause(&error)))?;
+            let target = fitting(&draft, array)?.with_unit_axes(&section.shape())?;
+            Ok::<_, Error>((draft, team.room.tuned(&target, Tuning::default())))
+        };
+        let (draft, target) = comm.agree(make())?;
+        let to = Side {
+            array: &target,
+            section: &target.whole(),
+        };
+        let calls = self.tuning.collective(array);
+        copy_together(team, (from, &calls), &to, Direction::Read)?;
+        comm.agree(draft.commit(&alone).map_err(|error| cause(&error)))?;
+        Ok(())
     }
 
     /// Collective: brings a section into `output`.

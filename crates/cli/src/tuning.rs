@@ -1,16 +1,22 @@
-//! The options `--strategy`, `--buffer`, `--gap` and `--whole-slices`, and `--op`.
+//! The options `--strategy`, `--domains`, `--buffer`, `--gap` and `--whole-slices`,
+//! and `--op`.
 
 use clap::{Args, ValueEnum};
-use outcore::{Direction, Strategy, Tuning};
+use outcore::{Array, Collective, CollectiveWay, Direction, DomainKind, Strategy, Tuning};
 
 use crate::bytes;
 
 /// How sections are moved.
 #[derive(Args)]
 pub(crate) struct TuningOptions {
-    /// auto, direct, sieving or mapped
+    /// auto, direct, sieving or mapped; for ranks with sections of their own also independent and
+    /// two-phase
     #[arg(long, default_value = "auto")]
-    strategy: Strategy,
+    strategy: CollectiveWay,
+    /// How two-phase divides the file among the ranks: auto, static, conforming, dynamic, cyclic,
+    /// disks, few:COUNT or weighted
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    domains: DomainKind,
     /// The most memory that each rank uses for sieving
     #[arg(long, value_name = "BYTES", default_value = "4MiB", value_parser = bytes::parse)]
     buffer: u64,
@@ -30,14 +36,22 @@ impl TuningOptions {
 
     pub(crate) fn tuning(&self) -> Tuning {
         Tuning {
-            strategy: match self.whole_slices {
-                true => Strategy::Sieving,
-                false => self.strategy,
+            strategy: match self.strategy {
+                _ if self.whole_slices => Strategy::Sieving,
+                CollectiveWay::Independent(strategy) => strategy,
+                CollectiveWay::Auto | CollectiveWay::TwoPhase => Strategy::Auto,
             },
             buffer: self.buffer,
             gap: self.gap,
             whole_slices: self.whole_slices,
         }
+    }
+}
+
+impl TuningOptions {
+    /// How all ranks move sections of `array` together.
+    pub(crate) fn collective<'a>(&self, array: &'a Array) -> Collective<'a> {
+        array.collective().way(self.strategy).domains(self.domains)
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ByteOrder, Error, Fill, Order, Result, Section, Tuning, shape_text,
+    Arrangement, Array, ByteOrder, Direction, Error, Fill, Order, Result, Section, Tuning,
+    shape_text,
 };
 
-use crate::copy::{Side, Team, copy};
+use crate::copy::{Side, Team, copy, copy_together};
 use crate::create::fill_section;
 use crate::memory::Memory;
 use crate::progress::Progress;
@@ -21,7 +22,8 @@ use crate::tuning::TuningOptions;
 /// FILE is a .npy file, an outcore array or a 'raw:' description of the
 /// section's shape and the array's type; any other file is taken as plain
 /// bytes in the array's own order. %r in FILE becomes the rank, for sections
-/// that depend on it (p, N).
+/// that depend on it (p, N). Where such sections overlap, the values of the
+/// highest rank are written.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -66,12 +68,13 @@ impl Write {
             let rank = comm.rank() as u64;
             let section = self.selection.of_each(comm, &array)?;
             // A section for each rank is its own work; one for all is divided.
-            let group = if self.selection.section.depends_on_rank() {
+            let each = self.selection.section.depends_on_rank();
+            let group = if each && self.values.fill.is_some() {
                 comm.split(Some(rank), 0)?.expect("every rank has a colour")
             } else {
                 comm.clone()
             };
-            let shares = group.size() as u64;
+            let shares = if each { 1 } else { comm.size() as u64 };
             let bytes = section.count() * array.layout().element_size() / shares;
             let team = Team {
                 comm: &group,
@@ -82,11 +85,27 @@ impl Write {
                 array: &array,
                 section: &section,
             };
-            Ok(comm.agree(self.fill_or_copy(&team, rank, &to))?)
+            match &self.values.from {
+                Some(file) if each => self.copy_each(&team, &to, file),
+                _ => Ok(comm.agree(self.fill_or_copy(&team, &to))?),
+            }
         })
     }
 
-    fn fill_or_copy(&self, team: &Team<'_>, rank: u64, to: &Side<'_>) -> Result<()> {
+    /// Collective: writes the section of each rank from its own file.
+    fn copy_each(&self, team: &Team<'_>, to: &Side<'_>, file: &str) -> Result<()> {
+        let file = file.replace("%r", &team.comm.rank().to_string());
+        let source = team.comm.agree(open_source(&file, to.array, to.section))?;
+        let source = team.room.tuned(&source, Tuning::default());
+        let from = Side {
+            array: &source,
+            section: &source.whole(),
+        };
+        let calls = self.tuning.collective(to.array);
+        copy_together(team, (to, &calls), &from, Direction::Write)
+    }
+
+    fn fill_or_copy(&self, team: &Team<'_>, to: &Side<'_>) -> Result<()> {
         if let Some(fill) = &self.values.fill {
             let fill = match fill {
                 Fill::Random(_) => Fill::Random(self.seed),
@@ -97,11 +116,6 @@ impl Write {
         }
         let Some(file) = &self.values.from else {
             return Ok(());
-        };
-        let file = if self.selection.section.depends_on_rank() {
-            &file.replace("%r", &rank.to_string())
-        } else {
-            file
         };
         let source = open_source(file, to.array, to.section)?;
         let source = team.room.tuned(&source, Tuning::default());

@@ -70,3 +70,92 @@ fn the_bench_measures_every_way() {
     let message = place.fails(1, forced);
     assert!(message.contains("striped"), "{message}");
 }
+
+/// Rows of the files that several ranks write, each with its number in all places.
+fn parts(place: &Place, ranks: u8, bytes: usize) {
+    for rank in 0..ranks {
+        place.write(&format!("part{rank}.bin"), vec![rank + 1; bytes]);
+    }
+}
+
+#[test]
+fn where_sections_overlap_the_highest_rank_writes() {
+    let place = Place::new();
+    // Each rank has six rows, four of them in common with its neighbours.
+    for (columns, memory) in [(7usize, None), (6000, Some("256KiB"))] {
+        parts(&place, 4, 6 * columns);
+        for layout in ["row", "column", "tiled:4x3"] {
+            for choice in [
+                "--strategy auto",
+                "--strategy direct",
+                "--strategy sieving",
+                "--strategy two-phase",
+                "--domains static",
+                "--domains cyclic",
+                "--domains few:2",
+            ] {
+                let memory = memory.map_or(String::new(), |memory| format!("--memory {memory}"));
+                place.ok(&format!(
+                    "create a.oc --shape 14x{columns} --type u8 --layout {layout} --force"
+                ));
+                place.ok(&format!(
+                    "write a.oc 2*p:2*p+6,: --from part%r.bin --ranks 4 {choice} {memory}"
+                ));
+                place.ok("read a.oc -o all.npy --force");
+                let found = place.npy("all.npy");
+                let column_first = place.npy_header("all.npy").contains("True");
+                for row in 0..14 {
+                    let writer = (0..4)
+                        .rev()
+                        .find(|rank| (2 * rank..2 * rank + 6).contains(&row));
+                    let expected = writer.map_or(0, |rank| rank as u8 + 1);
+                    for column in [0, 1, columns / 2, columns - 1] {
+                        let at = match column_first {
+                            true => column * 14 + row,
+                            false => row * columns + column,
+                        };
+                        assert_eq!(found[at], expected, "{layout} {choice} {row} {column}");
+                    }
+                }
+                place.ok(&format!(
+                    "read a.oc 2*p:2*p+6,: -o own%r.npy --force --ranks 4 {choice} {memory}"
+                ));
+                for rank in 0..4 {
+                    let section = format!("{}:{},:", 2 * rank, 2 * rank + 6);
+                    place.ok_args(&["read", "a.oc", &section, "-o", "one.npy", "--force"]);
+                    assert_eq!(
+                        place.bytes(&format!("own{rank}.npy")),
+                        place.bytes("one.npy")
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_rank_tells_what_is_wrong_with_one() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 8x5 --type u8");
+    parts(&place, 3, 10);
+    place.write("part3.bin", [0; 9]);
+    let line = "write a.oc 2*p:2*p+2,: --from part%r.bin --ranks 4";
+    let message = place.fails(1, line);
+    assert!(
+        message.contains("rank 3") && message.contains("9 bytes"),
+        "{message}"
+    );
+    assert!(place.bytes("a.oc/data.bin").iter().all(|byte| *byte == 0));
+    let message = place.fails(1, "read a.oc 2*p:2*p+2,: -o own%r.npy --ranks 5");
+    assert!(message.contains("rank 4"), "{message}");
+    let message = place.fails(1, "read a.oc p,: -o own%r.npy --ranks 2 --domains disks");
+    assert!(message.contains("striped"), "{message}");
+    assert!(!place.names().iter().any(|name| name.starts_with("own")));
+    for line in [
+        "read a.oc --strategy both",
+        "read a.oc --domains round",
+        "write a.oc --fill 1 --domains few:0",
+    ] {
+        place.fails(2, line);
+    }
+}
