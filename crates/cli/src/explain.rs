@@ -5,6 +5,7 @@
 //! picture of the accounts.
 
 mod account;
+mod collective;
 mod measure;
 mod report;
 
@@ -29,6 +30,8 @@ use account::Account;
 /// SECTION depends on the rank (p, N), otherwise its share of the section, as
 /// `outcore read` and `write` divide it. Predictions are those of a rank that
 /// has the storage for itself; with --analyze all ranks read at the same time.
+/// Then follows what the ranks would do together: the way that all of them take,
+/// and which part of the file each would read or write for all in two phases.
 ///
 /// --svg draws the array with the elements that are taken, the file with the
 /// bytes that are wanted and those that are moved along, the requests, and the
@@ -40,6 +43,7 @@ Examples:
   outcore explain field.oc '(1:100:1, 1:4096:1)' --op write
   outcore explain field.oc '::16, ::16' --analyze --cold --svg cold.svg
   outcore explain field.oc 'p::N, :' --ranks 8 --svg ranks.svg
+  outcore explain field.oc '(1+32*p:16+32*p:1, 1:4096:1)' --ranks 16 --domains static
   outcore explain field.oc 'p::N, :' --ranks 8 --rank 3")]
 pub(crate) struct Explain {
     #[command(flatten)]
@@ -114,6 +118,7 @@ impl Explain {
             }
             let cached = array.cached(&array.whole())?;
             let direction = self.op.direction();
+            let together = self.together(&sections)?;
             let mut accounts = Vec::new();
             for (rank, section) in sections {
                 accounts.push(Account::of(&array, rank, section, direction)?);
@@ -122,7 +127,9 @@ impl Explain {
                 self.measure(&mut accounts)?;
             }
             if let Some(file) = &self.svg {
-                let drawing = self.picture(&array, &accounts, cached).draw()?;
+                let mut picture = self.picture(&array, &accounts, cached);
+                picture.domains = self.domains(&together);
+                let drawing = picture.draw()?;
                 std::fs::write(file, drawing).map_err(|source| Error::File {
                     action: "write",
                     path: file.into(),
@@ -130,9 +137,17 @@ impl Explain {
                 })?;
             }
             if self.json {
-                return print(&format!("{:#}\n", self.json(&array, &accounts, cached)));
+                let mut answer = self.json(&array, &accounts, cached);
+                if let Some(together) = &together {
+                    answer["collective"] = together.json();
+                }
+                return print(&format!("{answer:#}\n"));
             }
-            print(&self.text(&array, &accounts, cached)?)
+            let mut text = self.text(&array, &accounts, cached)?;
+            if let Some(together) = &together {
+                text += &report::trimmed(&together.text(&array));
+            }
+            print(&text)
         })
     }
 

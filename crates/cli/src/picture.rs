@@ -15,6 +15,8 @@ mod plane;
 mod strip;
 mod svg;
 
+use std::ops::Range;
+
 use outcore::{Array, Plan, Result, Section, Strategy, shape_text};
 
 use crate::bytes;
@@ -82,6 +84,8 @@ pub(crate) struct Picture<'a> {
     pub(crate) facts: Vec<String>,
     pub(crate) shares: Vec<Share<'a>>,
     pub(crate) bars: Vec<Bar>,
+    /// Parts of the file that ranks move for all, in the ranks' colours.
+    pub(crate) domains: Vec<(Range<u64>, Colour)>,
 }
 
 impl Picture<'_> {
@@ -160,6 +164,9 @@ impl Picture<'_> {
             }
         }
         let layout = self.array.layout();
+        if let (Some(slowest), false) = (layout.slowest_first().first(), self.domains.is_empty()) {
+            self.draw_borders(svg, area, plane.is_across(*slowest));
+        }
         let mut order: Vec<String> = layout
             .slowest_first()
             .iter()
@@ -178,6 +185,35 @@ impl Picture<'_> {
         }
         faint(svg, bottom + 18.0, &caption);
         Ok(bottom + 52.0)
+    }
+
+    /// Where one rank's part of the file ends and another's begins, on the array.
+    fn draw_borders(&self, svg: &mut Svg, area: Area, across: Option<bool>) {
+        let len = self.array.layout().byte_len() as f64;
+        let edges = self
+            .domains
+            .iter()
+            .flat_map(|(piece, _)| [piece.start, piece.end]);
+        let lines = edges.map(|edge| edge as f64 / len);
+        match across {
+            Some(true) => svg.lines(
+                INK,
+                1.0,
+                lines.map(|part| {
+                    let x = area.x + part * area.width;
+                    [x, area.y, x, area.y + area.height]
+                }),
+            ),
+            Some(false) => svg.lines(
+                INK,
+                1.0,
+                lines.map(|part| {
+                    let y = area.y + part * area.height;
+                    [area.x, y, area.x + area.width, y]
+                }),
+            ),
+            None => {}
+        }
     }
 
     fn draw_file(&self, svg: &mut Svg, top: f64) -> Result<f64> {
@@ -201,6 +237,22 @@ impl Picture<'_> {
         for share in shown {
             strip::draw_file(svg, area, self.array, share)?;
             area.y += high + 3.0;
+        }
+        if !self.domains.is_empty() {
+            svg.rectangle(area, PAPER, None);
+            for (piece, colour) in &self.domains {
+                let place = |at: u64| at as f64 / len as f64 * area.width;
+                let width = (place(piece.end) - place(piece.start)).max(0.5);
+                let x = area.x + place(piece.start);
+                let edge = (width > 3.0).then_some(INK);
+                svg.rectangle(Area { x, width, ..area }, *colour, edge);
+            }
+            faint(
+                svg,
+                area.y + high + 12.0,
+                "last: who reads or writes it for all, in two phases",
+            );
+            area.y += high + 18.0;
         }
         scale(svg, area.y + 10.0, 0, len);
         let Some(window) = strip::first_bytes(self.array, &self.shares)? else {

@@ -56,7 +56,7 @@ pub use array::Array;
 pub use budget::{MemoryBudget, Reservation};
 pub use bytes::bytes_text;
 pub use collective::{
-    Carrier, Collective, CollectivePlan, CollectiveWay, DomainKind, Moved, Phases,
+    Carrier, Collective, CollectivePlan, CollectiveWay, DomainAccount, DomainKind, Moved, Phases,
 };
 pub use descriptor::{ArrayDescriptor, Stripes};
 pub use draft::{Draft, SharedDraft};

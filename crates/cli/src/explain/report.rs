@@ -1,8 +1,11 @@
 //! The accounts as text, as JSON and as a picture.
 
+use std::ops::Range;
+
 use outcore::{Array, Estimate, Result, Strategy, shape_text};
 use serde_json::{Value, json};
 
+use super::collective::Together;
 use super::{Account, Explain};
 use crate::bytes;
 use crate::picture::{Bar, Colour, Picture, Share, colours};
@@ -109,6 +112,20 @@ impl Explain {
         Value::Object(answer)
     }
 
+    /// The domains that are drawn, in the colours of their ranks.
+    pub(super) fn domains(&self, together: &Option<Together>) -> Vec<(Range<u64>, Colour)> {
+        let domains = together.iter().flat_map(|together| &together.domains);
+        let ranks = self.ranks.unwrap_or(1) as usize;
+        let pieces = domains.enumerate().flat_map(|(rank, domain)| {
+            let colour = colours(rank, ranks).0;
+            domain
+                .pieces
+                .iter()
+                .map(move |piece| (piece.clone(), colour))
+        });
+        pieces.collect()
+    }
+
     /// What is drawn.
     pub(super) fn picture<'a>(
         &self,
@@ -147,6 +164,7 @@ impl Explain {
             format!(", {:.0}% in the page cache", share * 100.0)
         });
         Picture {
+            domains: Vec::new(),
             array,
             title: format!("{op} {section} of {}{by}", short_name(array.name())),
             facts: vec![
@@ -193,7 +211,7 @@ fn short_name(name: &str) -> &str {
 }
 
 /// The lines without spaces at their ends.
-fn trimmed(text: &str) -> String {
+pub(super) fn trimmed(text: &str) -> String {
     let lines = text.lines().map(|line| line.trim_end().to_string() + "\n");
     lines.collect()
 }

@@ -59,6 +59,15 @@ impl Plane {
         }
     }
 
+    /// Whether an axis is drawn across, or down; nothing if it is not drawn.
+    pub(crate) fn is_across(&self, axis: usize) -> Option<bool> {
+        match Some(axis) {
+            axis if axis == self.across => Some(true),
+            axis if axis == self.down => Some(false),
+            _ => None,
+        }
+    }
+
     /// The share of `bins` equal parts of each axis that the section takes:
     /// down, and across.
     pub(crate) fn shares(&self, section: &Section, bins: (u64, u64)) -> (Vec<f64>, Vec<f64>) {

@@ -159,3 +159,55 @@ fn every_rank_tells_what_is_wrong_with_one() {
         place.fails(2, line);
     }
 }
+
+#[test]
+fn explain_tells_what_ranks_do_together() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 64x64 --type f32 --layout column --fill index");
+    // Overlapping, distinct, strided.
+    for (section, useful) in [
+        ("(1:10:1, 1+8*p:16+8*p:1)", 4 * 640),
+        ("(1+8*p:8+8*p:1, 1:64:1)", 4 * 2048),
+        ("(p+1:64:nprocs, p+1:64:nprocs)", 4 * 1024),
+    ] {
+        let args = ["a.oc", section, "--ranks", "4", "--domains", "dynamic"];
+        for op in ["read", "write"] {
+            let text = place.ok_args(&[&["explain"], &args[..], &["--op", op]].concat());
+            assert!(text.contains("together  two-phase"), "{text}");
+            assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+            let json = place.ok_args(
+                &[
+                    &["explain"],
+                    &args[..],
+                    &["--op", op, "--json", "--svg", "a.svg"],
+                ]
+                .concat(),
+            );
+            let answer: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+            let domains = answer["collective"]["domains"].as_array().expect("domains");
+            assert_eq!(domains.len(), 4);
+            let sum = |key: &str| -> u64 {
+                domains
+                    .iter()
+                    .map(|domain| domain[key].as_u64().unwrap())
+                    .sum()
+            };
+            assert_eq!(sum("useful_bytes"), useful, "{section} {op}");
+            let bounds = &answer["collective"]["bounds"];
+            let span = bounds[1].as_u64().unwrap() - bounds[0].as_u64().unwrap();
+            assert_eq!(sum("bytes"), span, "the domains are what lies between");
+            assert!(sum("moved_bytes") <= span && sum("requests") > 0);
+            let picture = String::from_utf8(place.bytes("a.svg")).unwrap();
+            assert!(picture.contains("in two phases"), "{section}");
+        }
+    }
+    let message = place.fails(1, "explain a.oc p::N --ranks 4 --domains disks");
+    assert!(message.contains("striped"), "{message}");
+    let text = place.ok("explain a.oc p::N --ranks 4 --strategy mapped");
+    assert!(text.contains("together  mapped"), "{text}");
+    assert!(
+        !place
+            .ok("explain a.oc p::N --ranks 4 --rank 1")
+            .contains("together")
+    );
+}

@@ -2,6 +2,7 @@
 //! chapter 6): strategies answer how one section moves, this answers how the
 //! sections of all ranks move together. The protocol is in `README.md`.
 
+mod account;
 mod aggregate;
 mod ahead;
 mod beside;
@@ -28,6 +29,7 @@ mod way;
 mod weights;
 mod winners;
 
+pub use account::DomainAccount;
 pub use call::{Carrier, Collective};
 pub use kind::DomainKind;
 pub(crate) use memory::least_memory;
