@@ -286,7 +286,12 @@ impl Collective<'_> {
             return Ok(Body::Independent(Box::new(alone)));
         }
         let most = self.window.unwrap_or(u64::MAX);
-        let kind = (self.domains, self.phases);
+        // Without messages there is nothing that input and output could overlap.
+        let phases = match (self.phases, self.carrier) {
+            (Phases::Auto, Carrier::Auto | Carrier::Memory) => Phases::Separate,
+            (phases, _) => phases,
+        };
+        let kind = (self.domains, phases);
         let plan = TwoPhase::new(comm, self.array, direction, kind, survey, most)?;
         Ok(Body::TwoPhase(Box::new(plan)))
     }

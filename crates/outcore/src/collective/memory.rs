@@ -92,7 +92,7 @@ impl Need {
     /// The largest window of at most `most` bytes that fits in `limit`: whole
     /// elements, and at least one.
     pub(super) fn window(&self, limit: u64, most: u64) -> u64 {
-        let (mut fits, mut beyond) = (1, (most / self.element).max(1) + 1);
+        let (mut fits, mut beyond) = (1, (most / self.element).max(1).saturating_add(1));
         while beyond - fits > 1 {
             let middle = fits + (beyond - fits) / 2;
             match self.of(middle * self.element) <= limit {

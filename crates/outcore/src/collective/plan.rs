@@ -146,6 +146,7 @@ impl CollectivePlan {
             Body::TwoPhase(plan) => (&**plan, &self.array),
             Body::Independent(alone) => {
                 let outcome = before.and_then(|()| alone.read(bytes));
+                messages::leave_together(&**self.array.store(), comm)?;
                 let outcome = outcome.and_then(|moved| accept(bytes).map(|()| moved));
                 return Ok(comm.agree(outcome)?);
             }
@@ -183,6 +184,7 @@ impl CollectivePlan {
             Body::TwoPhase(plan) => (&**plan, &self.array),
             Body::Independent(alone) => {
                 let outcome = before.and_then(|()| alone.write(bytes));
+                messages::leave_together(&**self.array.store(), comm)?;
                 return Ok(comm.agree(outcome)?);
             }
         };

@@ -16,7 +16,7 @@ use crate::strategy::Direction;
 /// Whether input and output go on beside the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Phases {
-    /// If there is more than one round.
+    /// If messages are asked for and there is more than one round.
     #[default]
     Auto,
     /// No: in every round first the one and then the other.
