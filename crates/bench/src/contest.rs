@@ -40,10 +40,11 @@ pub(crate) fn contest_within(
     let tired = |spent: Duration| patience.is_some_and(|patience| spent > patience);
     // The first round warms up and does not count.
     for round in 0..=repeats {
-        for (at, contestant) in contestants.iter_mut().enumerate() {
+        for at in order(contestants.len(), round) {
             if tired(spent[at]) {
                 continue;
             }
+            let contestant = &mut contestants[at];
             comm.agree((contestant.prepare)())?;
             comm.barrier()?;
             let start = now();
@@ -79,6 +80,22 @@ pub(crate) fn contest_within(
         .collect())
 }
 
+/// An order of the contestants for a round, the same on all ranks. It differs
+/// from round to round, since each finds the processor's caches as the one
+/// before it left them.
+fn order(contestants: usize, round: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..contestants).collect();
+    let mut state = round as u64;
+    for last in (1..contestants).rev() {
+        // Knuth's linear congruential generator; its high bits are random.
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        order.swap(last, (state >> 33) as usize % (last + 1));
+    }
+    order
+}
+
 /// The time of a clock that all processes of one machine share.
 #[cfg(target_os = "linux")]
 fn now() -> Duration {
@@ -96,4 +113,21 @@ fn now() -> Duration {
 fn now() -> Duration {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order;
+
+    #[test]
+    fn every_round_has_all_contestants_in_another_order() {
+        let rounds: Vec<Vec<usize>> = (0..8).map(|round| order(17, round)).collect();
+        for (at, round) in rounds.iter().enumerate() {
+            let mut sorted = round.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..17));
+            assert!(!rounds[..at].contains(round));
+        }
+        assert_eq!(order(1, 3), [0]);
+    }
 }

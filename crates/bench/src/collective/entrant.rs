@@ -236,6 +236,10 @@ impl<'a> Case<'a> {
                 let mut mover = prepared.borrow_mut();
                 if mover.is_none() {
                     *mover = Some((entrant.open)()?);
+                    // Some read the beginning of the file when they open it.
+                    if options.cold {
+                        self.ground.forget()?;
+                    }
                 }
                 Ok(())
             }),

@@ -18,20 +18,29 @@ const DISTANCE: u64 = 16 << 20;
 /// The longest range that is asked for at once.
 const PIECE: u64 = 2 << 20;
 
+/// A window of at least so many bytes that is read as a whole continues a
+/// stream.
+const STREAM: u64 = 128 << 10;
+
 /// What an aggregator still has to ask for.
 #[derive(Debug)]
 pub(super) struct Ahead {
     schedule: Schedule,
     cover: Cover,
     direction: Direction,
+    /// Whether the system reads long stretches ahead by itself, which is
+    /// cheaper than asking.
+    streams: bool,
     /// The first window that was not asked for.
     next: u64,
 }
 
 impl Ahead {
     /// Nothing was asked for yet.
-    pub(super) fn new(array: &Array, direction: Direction) -> Self {
+    pub(super) fn new(plan: &TwoPhase, array: &Array, direction: Direction) -> Self {
+        let ahead = array.profile().read_ahead;
         Self {
+            streams: ahead >= STREAM && plan.longest() >= 2 * ahead,
             schedule: Schedule::default(),
             cover: Cover::new(array.layout().element_size()),
             direction,
@@ -70,12 +79,10 @@ impl Ahead {
                 Direction::Write => !is_full(schedule, plan, place, &mut self.cover),
             };
             for stretch in stretches(place) {
-                if reads || stretch.end - stretch.start < FEW_EDGES {
-                    fetch(
-                        store,
-                        array.data_offset() + stretch.start,
-                        stretch.end - stretch.start,
-                    );
+                let len = stretch.end - stretch.start;
+                let whole = len == place.piece.end - place.piece.start && len >= STREAM;
+                if (reads && !(whole && self.streams)) || (!reads && len < FEW_EDGES) {
+                    fetch(store, array.data_offset() + stretch.start, len);
                 }
             }
         }

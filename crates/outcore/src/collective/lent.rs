@@ -73,7 +73,7 @@ pub(super) fn read(
     buffer: &mut [u8],
 ) -> Result<Option<Result<Moved>>> {
     let mut work = Work::new(plan, array, comm);
-    let mut ahead = Ahead::new(array, Direction::Read);
+    let mut ahead = Ahead::new(plan, array, Direction::Read);
     loop {
         let kept = shadow.of(comm, buffer);
         let own = match kept {
@@ -113,7 +113,7 @@ pub(super) fn write(
     data: &[u8],
 ) -> Result<Option<Result<Moved>>> {
     let mut work = Work::new(plan, array, comm);
-    let mut ahead = Ahead::new(array, Direction::Write);
+    let mut ahead = Ahead::new(plan, array, Direction::Write);
     loop {
         let kept = shadow.of(comm, data);
         let own = match kept {

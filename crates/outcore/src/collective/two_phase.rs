@@ -127,6 +127,11 @@ impl TwoPhase {
         self.disjoint
     }
 
+    /// The bytes of the longest domain.
+    pub(super) fn longest(&self) -> u64 {
+        self.domains.longest()
+    }
+
     /// The bytes of a window.
     pub(super) fn window(&self) -> u64 {
         self.window

@@ -61,8 +61,8 @@ impl Default for StorageProfile {
                 byte: 0.11e-9,
             },
             cold_read: Cost {
-                each: 70e-6,
-                byte: 0.35e-9,
+                each: 50e-6,
+                byte: 0.65e-9,
             },
             parallel: 10.0,
             write: Cost {
@@ -80,7 +80,7 @@ impl Default for StorageProfile {
             first_write: 5e-6,
             fault: 2.5e-6,
             read_ahead: 128 << 10,
-            ahead: 0.2e-9,
+            ahead: 0.27e-9,
             device: None,
         }
     }
