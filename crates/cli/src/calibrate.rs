@@ -1,25 +1,37 @@
-//! `outcore calibrate`: what the storage costs.
+//! `outcore calibrate`: what the storage costs, and messages between ranks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use outcore::{Cost, Result, StorageProfile};
+use outcore::{Cost, Error, ExchangeCost, Result, StorageProfile};
 
-use crate::ranks::{once, print};
+use crate::ranks::{Ranks, once, print};
 
 /// Measure what the storage of a directory costs, once, for the cost model
 ///
 /// Takes a few seconds and a scratch file of 64 MiB. The result is kept in the
 /// cache directory ($XDG_CACHE_HOME/outcore or ~/.cache/outcore), for all
 /// arrays on the same file system; without it a fast local disk is assumed.
+///
+/// With --transport, measure instead what it costs ranks to come to terms and to
+/// send each other data: threads of this machine or, under mpirun, processes.
+/// That is kept for all programs whose ranks are connected by the same library.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   outcore calibrate .
-  outcore calibrate /scratch --json")]
+  outcore calibrate /scratch --json
+  outcore calibrate --transport --ranks 4
+  mpirun -n 16 outcore calibrate --transport")]
 pub(crate) struct Calibrate {
     /// A directory on the file system
-    directory: PathBuf,
+    #[arg(required_unless_present = "transport", conflicts_with = "transport")]
+    directory: Option<PathBuf>,
+    /// Measure messages between ranks instead
+    #[arg(long)]
+    transport: bool,
+    #[command(flatten)]
+    ranks: Ranks,
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -27,33 +39,73 @@ pub(crate) struct Calibrate {
 
 impl Calibrate {
     pub(crate) fn run(&self) -> Result<()> {
-        once(|| {
-            let profile = StorageProfile::measure(&self.directory)?;
-            let kept = profile.keep(&self.directory)?;
-            if self.json {
-                let text = serde_json::to_string_pretty(&profile).expect("numbers can be written");
-                return print(&format!("{text}\n"));
-            }
-            let line = |name: &str, cost: Cost| {
-                let rate = 1e-9 / cost.byte;
-                format!(
-                    "{name:<22} {:>10.3} us each {rate:>8.2} GB/s\n",
-                    cost.each * 1e6
-                )
+        match &self.directory {
+            Some(_) if self.ranks.ranks.is_some() => Err(Error::Invalid(
+                "storage is measured by one rank; --ranks goes with --transport".into(),
+            )),
+            Some(directory) => once(|| self.storage(directory)),
+            None => self.transport(),
+        }
+    }
+
+    fn storage(&self, directory: &Path) -> Result<()> {
+        let profile = StorageProfile::measure(directory)?;
+        let kept = profile.keep(directory)?;
+        if self.json {
+            return print(&json(serde_json::to_value(profile)));
+        }
+        print(&format!(
+            "{}{}{:<22} {:>10.1} at a time\n{}{}{}{:<22} {:>10.3} us each\nkept in {}\n",
+            line("read, in the cache", profile.cached_read),
+            line("read, from the device", profile.cold_read),
+            "  the latter",
+            profile.parallel,
+            line("write", profile.write),
+            line("copy", profile.copy),
+            line("copy from a mapping", profile.mapped),
+            "first write to a page",
+            profile.first_write * 1e6,
+            kept.display()
+        ))
+    }
+
+    fn transport(&self) -> Result<()> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        let ranks = match (self.ranks.ranks, outcore::under_launcher()) {
+            (None, false) => Some(cores.max(2)),
+            (asked, _) => asked,
+        };
+        Ranks { ranks }.run(|comm| {
+            let cost = ExchangeCost::measure(comm)?;
+            let told = match comm.rank() {
+                0 => cost.keep(comm).and_then(|kept| {
+                    if self.json {
+                        return print(&json(serde_json::to_value(cost)));
+                    }
+                    print(&format!(
+                        "{:<22} {:>10.3} us for each doubling of the ranks\n{}kept in {} for ranks of {}\n",
+                        "coming to terms",
+                        cost.meeting * 1e6,
+                        line("message", cost.message),
+                        kept.display(),
+                        comm.transport().name()
+                    ))
+                }),
+                _ => Ok(()),
             };
-            print(&format!(
-                "{}{}{:<22} {:>10.1} at a time\n{}{}{}{:<22} {:>10.3} us each\nkept in {}\n",
-                line("read, in the cache", profile.cached_read),
-                line("read, from the device", profile.cold_read),
-                "  the latter",
-                profile.parallel,
-                line("write", profile.write),
-                line("copy", profile.copy),
-                line("copy from a mapping", profile.mapped),
-                "first write to a page",
-                profile.first_write * 1e6,
-                kept.display()
-            ))
+            Ok::<_, Error>(comm.agree(told)?)
         })
     }
+}
+
+fn json(profile: serde_json::Result<serde_json::Value>) -> String {
+    format!("{:#}\n", profile.expect("numbers can be written"))
+}
+
+fn line(name: &str, cost: Cost) -> String {
+    let rate = 1e-9 / cost.byte;
+    format!(
+        "{name:<22} {:>10.3} us each {rate:>8.2} GB/s\n",
+        cost.each * 1e6
+    )
 }

@@ -313,10 +313,19 @@ impl Array {
         }
     }
 
-    /// What moving these runs is expected to take, with such a share of them in
-    /// the page cache.
-    pub(crate) fn seconds(&self, runs: &Runs, direction: Direction, cached: f64) -> f64 {
-        self.situation_of(direction, cached, None).seconds(runs)
+    /// What moving these runs is expected to take with each strategy that may be
+    /// used, with such a share of them in the page cache.
+    pub(crate) fn seconds_of(
+        &self,
+        runs: &Runs,
+        direction: Direction,
+        cached: f64,
+    ) -> Vec<(Strategy, f64)> {
+        let situation = self.situation_of(direction, cached, None);
+        let all = situation.estimates(runs).into_iter();
+        let safe = all.filter(|estimate| situation.is_safe(estimate));
+        safe.map(|estimate| (estimate.strategy, estimate.seconds))
+            .collect()
     }
 
     /// Whether the store can be mapped.
@@ -339,10 +348,11 @@ impl Array {
     /// The largest gap between wanted bytes that costs less to move along than
     /// a request, between two offsets of the data.
     pub(crate) fn gap(&self, (start, end): (u64, u64), direction: Direction) -> u64 {
-        let cached = match self.profile.device {
-            Some(_) => None,
-            None => self.store.cached(self.start + start, end - start),
-        };
+        if let (Some(device), None) = (&self.profile.device, self.tuning.gap) {
+            let request = device.latency.as_secs_f64() * device.bandwidth;
+            return (request as u64).min(self.tuning.buffer);
+        }
+        let cached = self.store.cached(self.start + start, end - start);
         self.situation_of(direction, cached.unwrap_or(0.0), None)
             .gap()
     }

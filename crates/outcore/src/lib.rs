@@ -56,7 +56,8 @@ pub use array::Array;
 pub use budget::{MemoryBudget, Reservation};
 pub use bytes::bytes_text;
 pub use collective::{
-    Carrier, Collective, CollectivePlan, CollectiveWay, DomainAccount, DomainKind, Moved, Phases,
+    Carrier, Collective, CollectiveEstimate, CollectivePlan, CollectiveWay, DomainAccount,
+    DomainKind, ExchangeCost, Moved, Phases,
 };
 pub use descriptor::{ArrayDescriptor, Stripes};
 pub use draft::{Draft, SharedDraft};

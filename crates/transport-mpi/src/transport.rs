@@ -67,6 +67,10 @@ impl MpiTransport {
 }
 
 impl Transport for MpiTransport {
+    fn name(&self) -> String {
+        crate::library_version()
+    }
+
     fn rank(&self) -> usize {
         self.group.rank
     }

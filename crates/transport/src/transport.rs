@@ -77,6 +77,10 @@ impl<'a> Exchange<'a> {
 /// - Waiting gives the processor away; there may be many more ranks than cores.
 /// - No count is limited to 2 GiB.
 pub trait Transport: Send + Sync {
+    /// What connects the ranks, such as `threads`: what is known to be fast or
+    /// slow about it is kept under this name.
+    fn name(&self) -> String;
+
     /// This rank, counted from 0.
     fn rank(&self) -> usize;
 

@@ -10,6 +10,10 @@ use outcore_transport::{Comm, Error, Exchange, Result, Transport, conformance, t
 struct Apart(Arc<dyn Transport>);
 
 impl Transport for Apart {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
     fn rank(&self) -> usize {
         self.0.rank()
     }

@@ -3,7 +3,9 @@
 //! Threads plan the call as its ranks would, and tell what came out; nothing is
 //! read or written.
 
-use outcore::{Array, CollectiveWay, Comm, DomainAccount, Error, Result, Section};
+use outcore::{
+    Array, CollectiveEstimate, CollectiveWay, Comm, DomainAccount, Error, Result, Section,
+};
 use serde_json::{Value, json};
 
 use super::Explain;
@@ -17,6 +19,8 @@ const MOST_ROWS: usize = 64;
 pub(crate) struct Together {
     /// The way that all of them take.
     pub(crate) way: CollectiveWay,
+    /// What each way is expected to take, the fastest first.
+    pub(crate) estimates: Vec<CollectiveEstimate>,
     /// What each rank would do in two phases; none have no part of the file.
     pub(crate) domains: Vec<DomainAccount>,
 }
@@ -43,11 +47,17 @@ impl Explain {
             let way = chosen.plan(comm, section, direction)?.way();
             let two_phase = self.tuning.collective(&array).way(CollectiveWay::TwoPhase);
             let domain = two_phase.plan(comm, section, direction)?.domain();
-            Ok::<_, Error>((way, domain.unwrap_or_default()))
+            let estimates = chosen.estimates(comm, section, direction)?;
+            Ok::<_, Error>((way, estimates, domain.unwrap_or_default()))
         })?;
-        let way = all.first().map_or(CollectiveWay::Auto, |(way, _)| *way);
-        let domains = all.into_iter().map(|(_, domain)| domain).collect();
-        Ok(Some(Together { way, domains }))
+        let way = all.first().map_or(CollectiveWay::Auto, |all| all.0);
+        let estimates = all.first().map_or_else(Vec::new, |all| all.1.clone());
+        let domains = all.into_iter().map(|(_, _, domain)| domain).collect();
+        Ok(Some(Together {
+            way,
+            estimates,
+            domains,
+        }))
     }
 }
 
@@ -62,6 +72,14 @@ impl Together {
     /// What people read.
     pub(super) fn text(&self, array: &Array) -> String {
         let mut text = format!("\ntogether  {}\n", self.way);
+        for (at, estimate) in self.estimates.iter().enumerate() {
+            let head = if at == 0 { "expected" } else { "" };
+            text += &format!(
+                "{head:<9} {:<20} {:>12.3} ms\n",
+                name(estimate),
+                estimate.seconds * 1e3
+            );
+        }
         let Some((start, end)) = self.bounds() else {
             return text;
         };
@@ -124,10 +142,26 @@ impl Together {
                 "rounds": domain.rounds,
             })
         });
+        let estimates = self.estimates.iter().map(|estimate| {
+            json!({
+                "way": estimate.way.to_string(),
+                "domains": estimate.domains.map(|kind| kind.to_string()),
+                "seconds": estimate.seconds,
+            })
+        });
         json!({
             "way": self.way.to_string(),
+            "estimates": estimates.collect::<Vec<_>>(),
             "bounds": self.bounds().map(|(start, end)| [start, end]),
             "domains": domains.collect::<Vec<_>>(),
         })
+    }
+}
+
+/// What people call a way.
+fn name(estimate: &CollectiveEstimate) -> String {
+    match estimate.domains {
+        None => estimate.way.to_string(),
+        Some(kind) => format!("{}/{kind}", estimate.way),
     }
 }

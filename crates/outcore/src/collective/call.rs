@@ -7,7 +7,7 @@ use outcore_geometry::{Pattern, Section};
 use outcore_transport::Comm;
 
 use super::body::Body;
-use super::choose::choose;
+use super::choose::{CollectiveEstimate, Situation};
 use super::domains::Domains;
 use super::independent::Independent;
 use super::kind::DomainKind;
@@ -16,7 +16,7 @@ use super::moved::Moved;
 use super::plan::CollectivePlan;
 use super::request::Request;
 use super::survey::{Survey, survey};
-use super::two_phase::{Phases, TwoPhase};
+use super::two_phase::{Phases, Settings, TwoPhase};
 use super::way::CollectiveWay;
 use crate::array::Array;
 use crate::budget::MemoryBudget;
@@ -273,11 +273,23 @@ impl Collective<'_> {
 
     /// What this rank does, in the way that is asked for or that all choose.
     fn body(&self, comm: &Comm, direction: Direction, survey: Survey) -> Result<Body> {
-        let way = match (self.asked_way(), &survey.requests) {
-            (CollectiveWay::Auto, Some(requests)) => {
-                choose(comm, self.array, direction, requests, survey.bounds)?
+        let asked = self.asked_way();
+        let domains = self.domains == DomainKind::Auto;
+        // What is left open is chosen by all alike.
+        let chosen = match (&survey.requests, asked) {
+            (Some(requests), CollectiveWay::Auto) => {
+                let situation = Situation::new(comm, self.array, direction, (requests, &survey))?;
+                Some(situation.choose(comm)?)
             }
-            (CollectiveWay::Auto, None) => CollectiveWay::TwoPhase,
+            (Some(requests), CollectiveWay::TwoPhase) if domains && comm.size() > 1 => {
+                let situation = Situation::new(comm, self.array, direction, (requests, &survey))?;
+                let all = situation.estimates(comm)?;
+                all.into_iter().find(|estimate| estimate.domains.is_some())
+            }
+            _ => None,
+        };
+        let way = match (asked, chosen) {
+            (CollectiveWay::Auto, chosen) => chosen.map_or(CollectiveWay::TwoPhase, |it| it.way),
             (way, _) => way,
         };
         if let CollectiveWay::Independent(strategy) = way
@@ -285,15 +297,47 @@ impl Collective<'_> {
         {
             return Ok(Body::Independent(Box::new(alone)));
         }
-        let most = self.window.unwrap_or(u64::MAX);
         // Without messages there is nothing that input and output could overlap.
         let phases = match (self.phases, self.carrier) {
             (Phases::Auto, Carrier::Auto | Carrier::Memory) => Phases::Separate,
             (phases, _) => phases,
         };
-        let kind = (self.domains, phases);
-        let plan = TwoPhase::new(comm, self.array, direction, kind, survey, most)?;
+        let settings = Settings {
+            kind: match domains {
+                true => chosen.and_then(|it| it.domains).unwrap_or(self.domains),
+                false => self.domains,
+            },
+            phases,
+            window: self.window.unwrap_or(u64::MAX),
+            gap: chosen.and_then(|it| it.gap),
+        };
+        let plan = TwoPhase::new(comm, self.array, direction, settings, survey)?;
         Ok(Body::TwoPhase(Box::new(plan)))
+    }
+
+    /// Collective: what each way is expected to take for these sections, the
+    /// fastest first; nothing for more ranks than can tell each other everything.
+    pub fn estimates(
+        &self,
+        comm: &Comm,
+        section: &Section,
+        direction: Direction,
+    ) -> Result<Vec<CollectiveEstimate>> {
+        let limit = self.array.tuning().buffer;
+        let own = self.request(section).map(|request| (request, limit));
+        let survey = survey(
+            comm,
+            self.array,
+            self.fingerprint(direction, None),
+            own,
+            None,
+        )?;
+        match &survey.requests {
+            None => Ok(Vec::new()),
+            Some(requests) => {
+                Situation::new(comm, self.array, direction, (requests, &survey))?.estimates(comm)
+            }
+        }
     }
 
     fn asked_way(&self) -> CollectiveWay {

@@ -11,6 +11,8 @@ mod call;
 mod choose;
 mod coverage;
 mod domains;
+mod exchange_cost;
+mod facts;
 mod independent;
 mod kind;
 mod lent;
@@ -19,6 +21,7 @@ mod messages;
 mod moved;
 mod parties;
 mod plan;
+mod rehearse;
 mod request;
 #[cfg(test)]
 mod scale;
@@ -31,6 +34,8 @@ mod winners;
 
 pub use account::DomainAccount;
 pub use call::{Carrier, Collective};
+pub use choose::CollectiveEstimate;
+pub use exchange_cost::ExchangeCost;
 pub use kind::DomainKind;
 pub(crate) use memory::least_memory;
 pub use moved::Moved;

@@ -25,6 +25,17 @@ pub enum Phases {
     Pipelined,
 }
 
+/// What is chosen about the two-phase method.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings {
+    pub(super) kind: DomainKind,
+    pub(super) phases: Phases,
+    /// The most bytes of a window.
+    pub(super) window: u64,
+    /// The gaps that are moved along, if not what is usual.
+    pub(super) gap: Option<u64>,
+}
+
 /// The two-phase method for the requests of all ranks, as one rank sees it.
 #[derive(Debug)]
 pub(super) struct TwoPhase {
@@ -46,31 +57,32 @@ pub(super) struct TwoPhase {
 }
 
 impl TwoPhase {
-    /// The plan for what a survey found, with windows of at most `most` bytes.
-    /// Collective if there are many ranks.
+    /// The plan for what a survey found. Collective if there are many ranks.
     pub(super) fn new(
         comm: &Comm,
         array: &Array,
         direction: Direction,
-        (kind, phases): (DomainKind, Phases),
+        settings: Settings,
         survey: Survey,
-        most: u64,
     ) -> Result<Self> {
         let (bounds, limit) = (survey.bounds, survey.limit);
         let weights = || survey.weights(comm);
-        let domains = Domains::new(kind, array, bounds, comm.size(), weights)?;
+        let domains = Domains::new(settings.kind, array, bounds, comm.size(), weights)?;
         let own = survey.own.clone();
         let parties = Parties::new(comm, array, direction, &domains, survey)?;
-        let memory = (limit, most);
-        Ok(Self::of(
+        let plan = Self::of(
             array,
             direction,
             domains,
             (comm.rank(), own),
             parties,
-            phases,
-            (bounds, memory),
-        ))
+            settings.phases,
+            (bounds, (limit, settings.window)),
+        );
+        Ok(Self {
+            gap: settings.gap.unwrap_or(plan.gap),
+            ..plan
+        })
     }
 
     /// The plan of one rank, whose parties are known.

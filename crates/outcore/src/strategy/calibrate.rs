@@ -34,40 +34,47 @@ impl StorageProfile {
 
     /// Keeps the profile for the file system of `directory`.
     pub fn keep(&self, directory: &Path) -> Result<PathBuf> {
-        let path = kept_in().ok_or_else(|| {
-            Error::Invalid(
-                "there is no cache directory: neither XDG_CACHE_HOME nor HOME is set".into(),
-            )
-        })?;
-        let mut all = read_kept(&path);
+        let mut all = read_kept(&cache_file(FILE).unwrap_or_default());
         all.insert(file_system(directory)?, *self);
-        let parent = path.parent().unwrap_or(Path::new("."));
-        let temporary = parent.join(format!(".{}-profiles", new_id()));
         let text = serde_json::to_string_pretty(&all).expect("numbers can be written");
-        std::fs::create_dir_all(parent)
-            .and_then(|()| std::fs::write(&temporary, text))
-            .and_then(|()| std::fs::rename(&temporary, &path))
-            .map_err(|source| {
-                let _ = std::fs::remove_file(&temporary);
-                Error::file("write", &path, source)
-            })?;
+        let path = keep_text(FILE, &text)?;
         Ok(path)
     }
 
     /// The profile that was kept for the file system of `path`, if any.
     pub fn kept(path: &Path) -> Option<Self> {
-        let all = read_kept(&kept_in()?);
+        let all = read_kept(&cache_file(FILE)?);
         all.get(&file_system(path).ok()?).copied()
     }
 }
 
-fn kept_in() -> Option<PathBuf> {
+const FILE: &str = "profiles.json";
+
+/// Keeps a text in a file of the cache directory, which appears as a whole.
+pub(crate) fn keep_text(file: &str, text: &str) -> Result<PathBuf> {
+    let path = cache_file(file).ok_or_else(|| {
+        Error::Invalid("there is no cache directory: neither XDG_CACHE_HOME nor HOME is set".into())
+    })?;
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let temporary = parent.join(format!(".{}-{file}", new_id()));
+    std::fs::create_dir_all(parent)
+        .and_then(|()| std::fs::write(&temporary, text))
+        .and_then(|()| std::fs::rename(&temporary, &path))
+        .map_err(|source| {
+            let _ = std::fs::remove_file(&temporary);
+            Error::file("write", &path, source)
+        })?;
+    Ok(path)
+}
+
+/// A file of the cache directory.
+pub(crate) fn cache_file(file: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty());
     let cache = cache.map(PathBuf::from).or_else(|| {
         let home = std::env::var_os("HOME").filter(|path| !path.is_empty())?;
         Some(Path::new(&home).join(".cache"))
     });
-    Some(cache?.join("outcore/profiles.json"))
+    Some(cache?.join("outcore").join(file))
 }
 
 /// What cannot be read is as good as not there: it is measured anew.

@@ -142,11 +142,6 @@ impl Situation<'_> {
         }
     }
 
-    /// The seconds of the fastest way.
-    pub(crate) fn seconds(&self, runs: &Runs) -> f64 {
-        self.best(runs).seconds
-    }
-
     fn best(&self, runs: &Runs) -> Estimate {
         let mut estimates = self.estimates(runs).into_iter();
         let safe = estimates.find(|estimate| self.is_safe(estimate));

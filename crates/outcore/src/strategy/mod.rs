@@ -5,11 +5,11 @@
 //! of the buffer; they differ in what else they read and in how many requests.
 
 pub(crate) mod batch;
-mod calibrate;
+pub(crate) mod calibrate;
 pub(crate) mod choose;
 pub(crate) mod fetch;
 pub(crate) mod profile;
-mod rehearse;
+pub(crate) mod rehearse;
 pub(crate) mod sieving;
 pub(crate) mod slices;
 

@@ -13,53 +13,97 @@
 use outcore_geometry::Runs;
 use outcore_storage::DeviceModel;
 
-use super::Direction;
 use super::batch::{BATCH, Batch};
 use super::sieving::{Accesses, Sieve};
+use super::{Direction, Method};
 
 /// So many requests are rehearsed at most.
 const MOST: u64 = 1 << 17;
 
+/// Requests that are issued together: where each begins, and its length.
+pub(crate) type Requests = Vec<(u64, usize)>;
+
 /// A section on a device.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rehearsal<'a> {
-    pub(super) device: &'a DeviceModel,
+pub(crate) struct Rehearsal<'a> {
+    pub(crate) device: &'a DeviceModel,
     /// Where the array's data begin in the store.
-    pub(super) start: u64,
-    pub(super) direction: Direction,
-    pub(super) runs: &'a Runs,
+    pub(crate) start: u64,
+    pub(crate) direction: Direction,
+    pub(crate) runs: &'a Runs,
 }
 
 impl Rehearsal<'_> {
     /// The seconds with one request for each run.
     pub(super) fn direct(&self) -> f64 {
         let (count, _) = self.runs.totals();
-        let mut runs = self.runs.clone().take(MOST as usize).peekable();
-        let batches = std::iter::from_fn(|| {
+        self.seconds(self.runs_in_batches(MOST)) * (count as f64 / MOST as f64).max(1.0)
+    }
+
+    /// The batches of requests with which a method moves the section, at most
+    /// so many requests in all, and the share of the section that they are.
+    pub(crate) fn batches(&self, method: Method, most: u64) -> (Vec<Requests>, f64) {
+        match method {
+            Method::Sieving(sieve) => {
+                let mut end = 0;
+                let batches = self.accesses_in_batches(sieve, most, &mut end).collect();
+                (batches, self.share(end))
+            }
+            // Nothing can be mapped.
+            Method::Direct | Method::Mapped(_) => {
+                let (count, _) = self.runs.totals();
+                let share = (most as f64 / count.max(1) as f64).min(1.0);
+                (self.runs_in_batches(most).collect(), share)
+            }
+        }
+    }
+
+    fn runs_in_batches(&self, most: u64) -> impl Iterator<Item = Requests> {
+        let mut runs = self.runs.clone().take(most as usize).peekable();
+        let start = self.start;
+        std::iter::from_fn(move || {
             runs.peek()?;
             let batch = runs.by_ref().take(BATCH);
-            let requests = batch.map(|run| (self.start + run.file_offset, run.len as usize));
-            Some(requests.collect::<Vec<_>>())
-        });
-        self.seconds(batches) * (count as f64 / MOST as f64).max(1.0)
+            let requests = batch.map(|run| (start + run.file_offset, run.len as usize));
+            Some(requests.collect())
+        })
     }
 
     /// The seconds with the accesses of a sieve.
     fn sieved(&self, sieve: Sieve) -> f64 {
+        let mut end = 0;
+        let seconds = self.seconds(self.accesses_in_batches(sieve, MOST, &mut end));
+        seconds / self.share(end)
+    }
+
+    /// The share of the section that lies before an offset.
+    fn share(&self, end: u64) -> f64 {
+        let extent = self.runs.footprint(0);
+        let share = (end.max(extent.start + 1) - extent.start) as f64;
+        (share / (extent.end - extent.start).max(1) as f64).min(1.0)
+    }
+
+    /// The batches of the accesses of a sieve; `end` is where the last one ends.
+    fn accesses_in_batches(
+        &self,
+        sieve: Sieve,
+        most: u64,
+        end: &mut u64,
+    ) -> impl Iterator<Item = Requests> {
         let mut accesses = Accesses::new(self.runs, sieve);
         let mut batch = Batch::default();
-        let (mut requests, mut end) = (0, 0);
+        let mut requests = 0;
         // A write with gaps is a batch of reads and then one of writes.
-        let mut written: Option<Vec<(u64, usize)>> = None;
-        let batches = std::iter::from_fn(|| {
+        let mut written: Option<Requests> = None;
+        std::iter::from_fn(move || {
             if let Some(writes) = written.take() {
                 return Some(writes);
             }
-            if requests >= MOST || !batch.fill(&mut accesses, sieve.buffer) {
+            if requests >= most || !batch.fill(&mut accesses, sieve.buffer) {
                 return None;
             }
             requests += batch.accesses.len() as u64;
-            end = batch.extent().1;
+            *end = batch.extent().1;
             let all = batch.accesses.iter();
             let moved = all.map(|access| {
                 let request = (self.start + access.offset, access.len as usize);
@@ -73,11 +117,7 @@ impl Rehearsal<'_> {
             written = Some(every);
             let gaps = moved.iter().filter(|(_, gaps)| *gaps);
             Some(gaps.map(|(request, _)| *request).collect())
-        });
-        let seconds = self.seconds(batches);
-        let extent = self.runs.footprint(0);
-        let share = (end.max(extent.start + 1) - extent.start) as f64;
-        seconds * ((extent.end - extent.start) as f64 / share).max(1.0)
+        })
     }
 
     /// The best sieve within a buffer, with the gap if it is given, and its
@@ -116,7 +156,7 @@ impl Rehearsal<'_> {
         best
     }
 
-    fn seconds(&self, batches: impl Iterator<Item = Vec<(u64, usize)>>) -> f64 {
+    fn seconds(&self, batches: impl Iterator<Item = Requests>) -> f64 {
         let time = self.device.time_of(batches);
         // A model that describes no device costs nothing to be avoided.
         time.map_or(f64::INFINITY, |time| time.as_secs_f64())

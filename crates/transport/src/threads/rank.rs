@@ -164,6 +164,10 @@ impl ThreadRank {
 }
 
 impl Transport for ThreadRank {
+    fn name(&self) -> String {
+        "threads".into()
+    }
+
     fn rank(&self) -> usize {
         self.rank
     }
