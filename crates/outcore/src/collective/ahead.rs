@@ -18,8 +18,8 @@ const DISTANCE: u64 = 16 << 20;
 /// The longest range that is asked for at once.
 const PIECE: u64 = 2 << 20;
 
-/// A window of at least so many bytes that is read as a whole continues a
-/// stream.
+/// A window of at least so many bytes that is read as a whole, but for a gap,
+/// continues a stream.
 const STREAM: u64 = 128 << 10;
 
 /// What an aggregator still has to ask for.
@@ -80,7 +80,8 @@ impl Ahead {
             };
             for stretch in stretches(place) {
                 let len = stretch.end - stretch.start;
-                let whole = len == place.piece.end - place.piece.start && len >= STREAM;
+                let left = place.piece.end - place.piece.start - len;
+                let whole = left <= plan.gap() && len >= STREAM;
                 if (reads && !(whole && self.streams)) || (!reads && len < FEW_EDGES) {
                     fetch(store, array.data_offset() + stretch.start, len);
                 }

@@ -384,7 +384,7 @@ impl<'a> Situation<'a> {
             for stretch in &stretches {
                 let len = stretch.end - stretch.start;
                 accesses.moved.add(len, weight);
-                if len == WINDOW {
+                if len + gap >= WINDOW {
                     accesses.whole += weight * len as f64;
                 }
                 let share = |request: &Request| {
@@ -408,7 +408,7 @@ struct Accesses {
     moved: Amount,
     /// Of a write, what is read before.
     read_before: Amount,
-    /// The bytes of windows of which everything is moved.
+    /// The bytes of windows of which everything is moved, but for a gap.
     whole: f64,
 }
 
