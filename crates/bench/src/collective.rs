@@ -7,6 +7,7 @@
 //! they take turns with outcore, too ([`peer`]).
 
 mod cases;
+mod device;
 mod entrant;
 mod launch;
 mod peer;
@@ -55,6 +56,8 @@ pub struct CollectiveOptions {
     pub once: bool,
     /// Whether other systems take part; they need MPI processes.
     pub peers: bool,
+    /// A simulated device instead of this machine's.
+    pub device: Option<String>,
 }
 
 /// What was measured.
@@ -68,6 +71,16 @@ pub struct Measured {
 
 /// Runs the bench; under an MPI launcher, only rank 0 returns something.
 pub fn collective(options: &CollectiveOptions) -> Result<Measured> {
+    if let Some(name) = &options.device {
+        if outcore::under_launcher() {
+            return Err(Error::Invalid(
+                "on simulated devices ranks are threads; start it without a launcher".into(),
+            ));
+        }
+        let model = crate::simulated::device(name)
+            .ok_or_else(|| Error::Invalid(format!("there is no device {name}")))?;
+        return device::on_device((name, model), options);
+    }
     let all = outcore::run(options.ranks.unwrap_or(RANKS), |comm: &Comm| {
         let measured = measure(comm, options)?;
         let first = comm.rank() == 0;

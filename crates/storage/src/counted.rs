@@ -57,9 +57,17 @@ pub struct Counts {
 struct Record {
     counts: Counts,
     log: Option<Vec<Request>>,
+    /// Where the requests of each call begin in the log.
+    calls: Vec<usize>,
 }
 
 impl Record {
+    fn begin_call(&mut self) {
+        if let Some(log) = &self.log {
+            self.calls.push(log.len());
+        }
+    }
+
     fn note(&mut self, kind: RequestKind, offset: u64, len: usize) {
         let len = len as u64;
         let (requests, bytes) = match kind {
@@ -118,13 +126,31 @@ impl<S: Store> CountedStore<S> {
         self.record().log.clone().unwrap_or_default()
     }
 
+    /// The same by calls: the requests of a batch, or a single one.
+    pub fn calls(&self) -> Vec<Vec<Request>> {
+        let record = self.record();
+        let log = record.log.as_deref().unwrap_or_default();
+        let ends = record.calls.iter().skip(1).copied().chain([log.len()]);
+        let calls = record.calls.iter().zip(ends);
+        calls
+            .map(|(start, end)| log[*start..end].to_vec())
+            .collect()
+    }
+
     /// Forgets all counts and the log.
     pub fn reset(&self) {
         let mut record = self.record();
         record.counts = Counts::default();
+        record.calls.clear();
         if let Some(log) = &mut record.log {
             log.clear();
         }
+    }
+
+    fn single(&self, kind: RequestKind, offset: u64, len: usize) {
+        let mut record = self.record();
+        record.begin_call();
+        record.note(kind, offset, len);
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
@@ -136,12 +162,12 @@ impl<S: Store> Store for CountedStore<S> {
     forward!(inner: name len cached forget fetch striping lock lock_shared time wait_until);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.record().note(RequestKind::Read, offset, buffer.len());
+        self.single(RequestKind::Read, offset, buffer.len());
         self.inner.read_some_at(offset, buffer)
     }
 
     fn write_some_at(&self, offset: u64, data: &[u8]) -> io::Result<usize> {
-        self.record().note(RequestKind::Write, offset, data.len());
+        self.single(RequestKind::Write, offset, data.len());
         self.inner.write_some_at(offset, data)
     }
 
@@ -156,17 +182,18 @@ impl<S: Store> Store for CountedStore<S> {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        self.record().note(RequestKind::Read, offset, buffer.len());
+        self.single(RequestKind::Read, offset, buffer.len());
         self.inner.read_at(offset, buffer)
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
-        self.record().note(RequestKind::Write, offset, data.len());
+        self.single(RequestKind::Write, offset, data.len());
         self.inner.write_at(offset, data)
     }
 
     fn read_batch(&self, requests: &mut [ReadRequest<'_>]) -> Result<()> {
         let mut record = self.record();
+        record.begin_call();
         record.counts.read_batches += 1;
         for request in requests.iter() {
             record.note(RequestKind::Read, request.offset, request.buffer.len());
@@ -177,6 +204,7 @@ impl<S: Store> Store for CountedStore<S> {
 
     fn write_batch(&self, requests: &[WriteRequest<'_>]) -> Result<()> {
         let mut record = self.record();
+        record.begin_call();
         record.counts.write_batches += 1;
         for request in requests {
             record.note(RequestKind::Write, request.offset, request.data.len());

@@ -45,6 +45,8 @@ fn counts_and_log() {
         syncs: 1,
     };
     assert_eq!(store.counts(), counts);
+    let lengths: Vec<usize> = store.calls().iter().map(Vec::len).collect();
+    assert_eq!(lengths, [1, 2, 2, 1]);
     let (read, write) = (RequestKind::Read, RequestKind::Write);
     let log: Vec<_> = store
         .log()
@@ -62,7 +64,7 @@ fn counts_and_log() {
     assert_eq!(log, wanted);
     store.reset();
     assert_eq!(store.counts(), Counts::default());
-    assert!(store.log().is_empty());
+    assert!(store.log().is_empty() && store.calls().is_empty());
 }
 
 fn device(disks: usize, time: Time) -> ThrottledStore<Arc<MemoryStore>> {

@@ -7,7 +7,7 @@ use outcore::{
     Arrangement, ArrayDescriptor, DomainKind, ElementType, Error, Pattern, Result, Strategy,
 };
 use outcore_bench::{
-    CollectiveOptions, Line, Way, collective, collective_summary, launch, papers_cases,
+    CollectiveOptions, DEVICES, Line, Way, collective, collective_summary, launch, papers_cases,
 };
 
 use crate::create::{Shape, parse_shape_argument};
@@ -36,6 +36,7 @@ Examples:
   outcore bench collective --section '(1+32*p:16+32*p:1, 1:4096:1)' --state cold
   outcore bench collective --shape 512x512x64 --type f64 --section 'p::N, :, :' --strategy two-phase
   outcore bench collective --peers --ranks 4 --csv --svg read.svg > read.csv
+  outcore bench collective --device pfs --ranks 16 --csv
   mpirun -n 4 outcore bench collective --csv")]
 pub(super) struct Collective {
     /// An array that exists, instead of a new one; writes put back its own values
@@ -71,6 +72,9 @@ pub(super) struct Collective {
     /// Whether the array is in the page cache
     #[arg(long, value_enum, default_value = "warm")]
     state: State,
+    /// A simulated device, in virtual time, instead of this machine's
+    #[arg(long, value_parser = DEVICES, conflicts_with_all = ["array", "peers", "state"])]
+    device: Option<String>,
     /// Repetitions of each contestant
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
@@ -151,6 +155,7 @@ impl Collective {
             cold: self.state == State::Cold,
             once: self.once,
             peers: self.peers,
+            device: self.device.clone(),
         })
     }
 

@@ -32,6 +32,7 @@ use super::kind::DomainKind;
 use super::rehearse::JointRehearsal;
 use super::request::Request;
 use super::survey::Survey;
+use super::two_phase::planned_window;
 use super::way::CollectiveWay;
 use super::winners::won;
 use crate::array::Array;
@@ -88,6 +89,8 @@ pub(super) struct Situation<'a> {
     direction: Direction,
     requests: &'a [Request],
     bounds: (u64, u64),
+    /// The least memory of a rank.
+    limit: u64,
     facts: Vec<Facts>,
     shared: bool,
 }
@@ -109,6 +112,7 @@ impl<'a> Situation<'a> {
             direction,
             requests,
             bounds: survey.bounds,
+            limit: survey.limit,
             facts: all.into_iter().map(Facts::of_told).collect(),
             shared: comm.transport().shares_memory(),
         })
@@ -196,8 +200,12 @@ impl<'a> Situation<'a> {
             DomainKind::Static,
             DomainKind::Cyclic,
             DomainKind::Weighted,
-            DomainKind::Few((self.facts.len() / 4).max(1)),
         ];
+        let few = [1, 2, 4, 8, 16, 32, 64, 128].into_iter();
+        kinds.extend(
+            few.filter(|few| *few < self.facts.len())
+                .map(DomainKind::Few),
+        );
         if Domains::check(DomainKind::Disks, self.array).is_ok() {
             kinds.push(DomainKind::Disks);
         }
@@ -210,10 +218,8 @@ impl<'a> Situation<'a> {
                 direction: self.direction,
                 requests: self.requests,
             };
-            if self.direction == Direction::Read || self.shares_won().is_some() {
-                told[0][0] = rehearsal.independent(Strategy::Direct);
-                told[1][0] = rehearsal.independent(Strategy::Sieving);
-            }
+            told[0][0] = rehearsal.independent(Strategy::Direct);
+            told[1][0] = rehearsal.independent(Strategy::Sieving);
             for (kind, told) in kinds.iter().zip(&mut told[2..]) {
                 *told = self.rehearse_kind(&rehearsal, *kind);
             }
@@ -233,7 +239,8 @@ impl<'a> Situation<'a> {
         let Ok(domains) = self.domains(kind) else {
             return best;
         };
-        let window = self.array.tuning().buffer / 2;
+        let (array, direction) = (self.array, self.direction);
+        let window = planned_window(array, direction, &domains, self.requests, self.limit);
         let usual = self.array.gap(self.bounds, self.direction);
         for gap in [usual, usual / 8, usual.saturating_mul(8), 0] {
             let seconds = rehearsal.two_phase(&domains, gap, window);

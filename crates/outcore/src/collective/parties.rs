@@ -83,7 +83,8 @@ impl Parties {
         Ok(parties)
     }
 
-    fn among_few(
+    /// Of one rank among few, which know each other's requests.
+    pub(super) fn among_few(
         layout: &Layout,
         direction: Direction,
         domains: &Domains,

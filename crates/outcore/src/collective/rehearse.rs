@@ -7,11 +7,14 @@
 //! many requests the first windows are rehearsed, and the rest taken to be like
 //! them.
 
+use std::ops::Range;
+
 use outcore_storage::DeviceModel;
 
 use super::coverage::wanted;
 use super::domains::{Domains, Piece};
 use super::request::Request;
+use super::winners::won;
 use crate::array::Array;
 use crate::strategy::batch::BATCH;
 use crate::strategy::rehearse::{Rehearsal, Requests};
@@ -33,30 +36,51 @@ impl JointRehearsal<'_> {
         (MOST / callers.max(1) as u64).max(1)
     }
 
-    /// The seconds with every rank for itself.
+    /// The seconds with every rank for itself; infinite where it cannot be told
+    /// what each has to write (see [`won`]).
     pub(super) fn independent(&self, strategy: Strategy) -> f64 {
         let array = self.array.tuned(Tuning {
             strategy,
             ..self.array.tuning()
         });
+        let ranks = 0..self.requests.len();
+        let callers: Option<Vec<_>> = ranks.map(|rank| self.alone(&array, rank)).collect();
+        callers.map_or(f64::INFINITY, |callers| self.seconds(callers))
+    }
+
+    /// The batches of one rank for itself, and which share of its work they are.
+    fn alone(&self, array: &Array, rank: usize) -> Option<(Vec<Requests>, f64)> {
+        let own = &self.requests[rank];
+        let parts = match self.direction {
+            Direction::Read => vec![(own.section.clone(), own.runs.clone())],
+            Direction::Write => {
+                let parts = won(self.requests, rank)?.into_iter().map(|positions| {
+                    let runs = array.layout().runs_at(&own.section, &positions).ok()?;
+                    Some((own.section.select(&positions), runs))
+                });
+                parts.collect::<Option<Vec<_>>>()?
+            }
+        };
         let most = self.most_each(self.requests.len());
-        let callers = self.requests.iter().map(|request| {
-            let plan = array.plan_of(&request.section, request.runs.clone(), self.direction);
+        let (mut batches, mut least) = (Vec::new(), 1.0);
+        for (section, runs) in parts {
+            let plan = array.plan_of(&section, runs.clone(), self.direction);
             let rehearsal = Rehearsal {
                 device: self.device,
                 start: array.data_offset(),
                 direction: self.direction,
-                runs: &request.runs,
+                runs: &runs,
             };
-            rehearsal.batches(plan.method, most)
-        });
-        self.seconds(callers.collect())
+            let (more, share) = rehearsal.batches(plan.method, most);
+            batches.extend(more);
+            least = share.min(least);
+        }
+        Some((batches, least))
     }
 
     /// The seconds with two phases, with gaps of so many bytes moved along, and
-    /// windows of at most so many.
+    /// windows of so many.
     pub(super) fn two_phase(&self, domains: &Domains, gap: u64, window: u64) -> f64 {
-        let window = window.min(domains.longest()).max(1);
         let callers = (0..domains.count()).map(|domain| self.windows(domains, domain, gap, window));
         self.seconds(callers.collect())
     }
@@ -73,14 +97,18 @@ impl JointRehearsal<'_> {
         let rounds = domains.length(domain).div_ceil(window);
         let (mut batches, mut requests, mut done) = (Vec::new(), 0, 0);
         while done < rounds && requests < most {
-            let (mut before, mut moved) = (Requests::new(), Requests::new());
+            // Pieces with holes are read and written one by one, the others
+            // together.
+            let mut together = Requests::new();
             for piece in domains.pieces(domain, done, window) {
-                self.stretches(piece, gap, &mut before, &mut moved);
+                let (moved, holes) = self.stretches(piece, gap);
+                requests += moved.len() as u64;
+                match holes {
+                    false => together.extend(moved),
+                    true => (0..2).for_each(|_| issue(&mut batches, &moved)),
+                }
             }
-            requests += (before.len() + moved.len()) as u64;
-            for all in [before, moved] {
-                batches.extend(all.chunks(BATCH).map(<[_]>::to_vec));
-            }
+            issue(&mut batches, &together);
             done += 1;
         }
         let share = match rounds {
@@ -90,23 +118,24 @@ impl JointRehearsal<'_> {
         (batches, share)
     }
 
-    /// Adds what is moved of a piece, and what of that is read before.
-    fn stretches(&self, piece: Piece, gap: u64, before: &mut Requests, moved: &mut Requests) {
+    /// What is moved of a piece, and whether it is written with holes.
+    fn stretches(&self, piece: Piece, gap: u64) -> (Requests, bool) {
         let mut stretches = Vec::new();
         wanted(piece, self.requests.iter(), gap, &mut stretches);
-        let start = self.array.data_offset();
-        for stretch in stretches {
-            let len = stretch.end - stretch.start;
-            let request = (start + stretch.start, len as usize);
+        let holes = |stretch: &Range<u64>| {
             let given = self.requests.iter().map(|request| {
                 let share = request.share(stretch.start, stretch.end);
                 share.end - share.start
             });
-            if self.direction == Direction::Write && given.sum::<u64>() < len {
-                before.push(request);
-            }
-            moved.push(request);
-        }
+            given.sum::<u64>() < stretch.end - stretch.start
+        };
+        let holes = self.direction == Direction::Write && stretches.iter().any(holes);
+        let start = self.array.data_offset();
+        let moved = stretches.into_iter().map(|stretch| {
+            let len = (stretch.end - stretch.start) as usize;
+            (start + stretch.start, len)
+        });
+        (moved.collect(), holes)
     }
 
     /// When the last of all callers has ended, each stretched by its share.
@@ -120,4 +149,9 @@ impl JointRehearsal<'_> {
             .map(|(time, share)| time.as_secs_f64() / share)
             .fold(0.0, f64::max)
     }
+}
+
+/// Adds requests, as many at a time as a store is asked for.
+fn issue(batches: &mut Vec<Requests>, requests: &[(u64, usize)]) {
+    batches.extend(requests.chunks(BATCH).map(<[_]>::to_vec));
 }

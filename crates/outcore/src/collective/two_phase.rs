@@ -56,6 +56,22 @@ pub(super) struct TwoPhase {
     whole: bool,
 }
 
+/// The bytes of the windows of a plan of few ranks with so much memory, with
+/// separate phases.
+pub(super) fn planned_window(
+    array: &Array,
+    direction: Direction,
+    domains: &Domains,
+    requests: &[Request],
+    limit: u64,
+) -> u64 {
+    let all = requests.iter().cloned().enumerate().collect();
+    let parties = Parties::among_few(array.layout(), direction, domains, (0, &requests[0]), all);
+    let mut need = parties.need;
+    need.images = 1;
+    need.window(limit, domains.longest())
+}
+
 impl TwoPhase {
     /// The plan for what a survey found. Collective if there are many ranks.
     pub(super) fn new(

@@ -61,6 +61,7 @@ fn chosen(
         direction,
         requests,
         bounds: bounds(requests),
+        limit: 4 << 20,
         facts: vec![facts; requests.len()],
         shared: true,
     };
@@ -142,6 +143,7 @@ fn what_all_want_together_is_counted_once() {
             direction,
             requests: &requests,
             bounds: bounds(&requests),
+            limit: 4 << 20,
             facts: vec![facts(0.0, false, (1.0, 1.0)); 16],
             shared: true,
         };
