@@ -5,7 +5,10 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use outcore::{Array, ArrayDescriptor, ElementType, Error, Strategy, Tuning};
+use outcore::{
+    Array, ArrayDescriptor, CollectiveWay, Direction, DomainKind, ElementType, Error, Strategy,
+    Tuning,
+};
 
 const ELEMENTS: u64 = 6000;
 const ROUNDS: i32 = 1000;
@@ -205,5 +208,49 @@ fn sieving_ranks_beside_others() {
             shared,
             ROUNDS / 2,
         );
+    }
+}
+
+/// Ranks write every third element together in two phases, with everything
+/// between read and written back, while another process writes there.
+#[test]
+fn collective_writes_beside_a_process() {
+    for strategy in [Strategy::Direct, Strategy::Sieving, Strategy::Mapped] {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().join("shared.oc");
+        let name = name.to_str().unwrap();
+        let all = create(name);
+        if !is_guarded(&all) {
+            return;
+        }
+        let other = std::sync::Mutex::new(Writer::start(1, strategy, name));
+        outcore::run(2, |comm| {
+            let array = all.tuned(Tuning {
+                buffer: 16 << 10,
+                gap: Some(1 << 20),
+                ..Tuning::default()
+            });
+            let calls = array
+                .collective()
+                .way(CollectiveWay::TwoPhase)
+                .domains(DomainKind::Dynamic);
+            let mine = array.section(&format!("{}::6", 3 * comm.rank()))?;
+            let plan = calls.plan(comm, &mine, Direction::Write)?;
+            for round in 0..ROUNDS / 5 {
+                if comm.rank() == 0 {
+                    other.lock().unwrap().order(round);
+                }
+                let moved = plan.write(comm, &vec![round; mine.count() as usize])?;
+                assert!(moved.moved > moved.useful, "it moves what lies between");
+                if comm.rank() == 0 {
+                    other.lock().unwrap().wait(round);
+                    check(&all, 2, round);
+                }
+                comm.barrier()?;
+            }
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+        other.into_inner().unwrap().finish();
     }
 }

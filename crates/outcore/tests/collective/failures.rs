@@ -1,12 +1,12 @@
 //! What happens when the call of one rank is wrong, or its input or output
 //! fails: all ranks return the same error, and can go on.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use outcore::storage::{Fault, FaultyStore, MemoryStore, Operation};
 use outcore::{
-    Array, ArrayDescriptor, Carrier, CollectivePlan, CollectiveWay, Comm, Direction, ElementType,
-    Error, Moved, Result, Section,
+    Array, ArrayDescriptor, Carrier, CollectivePlan, CollectiveWay, Comm, Direction, DomainKind,
+    ElementType, Error, Moved, Result, Section, Tuning,
 };
 
 const SHAPE: [u64; 2] = [12, 10];
@@ -86,43 +86,148 @@ fn wrong_arguments_of_one_rank_are_told_to_all_before_anything_moves() {
     }
 }
 
-/// An input or output error of each rank in turn, at each of its requests.
-#[test]
-fn an_error_of_one_aggregator_reaches_all() {
-    for (operation, failing) in [
-        (Operation::Read, 0),
-        (Operation::Write, 2),
-        (Operation::Read, 4),
-    ] {
+/// What ranks do in a trial with faults: each moves every fifth column of the
+/// even rows, in windows of two elements.
+struct Trial {
+    direction: Direction,
+    carrier: Carrier,
+    kind: DomainKind,
+}
+
+impl Trial {
+    fn all() -> impl Iterator<Item = Self> {
+        let kinds = [DomainKind::Dynamic, DomainKind::Cyclic];
         let carriers = [Carrier::Memory, Carrier::Messages];
-        for (pass, carrier) in (0..3).flat_map(|pass| carriers.map(|carrier| (pass, carrier))) {
-            let memory = Arc::new(MemoryStore::from(vec![7; 480]));
-            let text = told(5, |comm| {
-                let (faulty, array) = array(memory.clone());
-                if comm.rank() == failing {
-                    faulty.fail_from(operation, pass, Fault::Device);
-                }
-                let mine = array.section(&format!("::2, {}::5", comm.rank()))?;
-                let mut values = vec![comm.rank() as i32; mine.count() as usize];
-                let calls = array.collective().window(8).carrier(carrier);
-                let outcome = match operation {
-                    Operation::Read => calls.read_into(comm, &mine, &mut values),
-                    _ => calls.write(comm, &mine, &values),
-                };
-                faulty.clear();
-                outcome.map(drop)
-            });
-            let start = format!("rank {failing}: ");
-            assert!(
-                text.starts_with(&start) && text.contains("os error 5"),
-                "{text}"
-            );
-            // Only elements of the sections may have changed: the even rows.
-            let values: Vec<i32> = bytemuck::pod_collect_to_vec(&memory.to_vec());
-            let untouched = i32::from_ne_bytes([7; 4]);
-            let odd = values.chunks(10).skip(1).step_by(2).flatten();
-            assert!(odd.into_iter().all(|value| *value == untouched));
+        let directions = [Direction::Read, Direction::Write];
+        let all = kinds.into_iter().flat_map(move |kind| {
+            carriers.into_iter().flat_map(move |carrier| {
+                directions.map(|direction| Self {
+                    direction,
+                    carrier,
+                    kind,
+                })
+            })
+        });
+        all
+    }
+
+    fn rank(&self, comm: &Comm, array: &Array) -> Result<()> {
+        let mine = array.section(&format!("::2, {}::5", comm.rank()))?;
+        let mut values = vec![comm.rank() as i32; mine.count() as usize];
+        let calls = array.collective().window(8).carrier(self.carrier);
+        let calls = calls.domains(self.kind);
+        match self.direction {
+            Direction::Read => {
+                calls.read_into(comm, &mine, &mut values)?;
+                assert!(values.iter().all(|value| *value == UNTOUCHED));
+            }
+            Direction::Write => drop(calls.write(comm, &mine, &values)?),
         }
+        Ok(())
+    }
+
+    /// Only elements of the sections may have changed: the even rows.
+    fn check(&self, memory: &MemoryStore) -> Vec<i32> {
+        let values: Vec<i32> = bytemuck::pod_collect_to_vec(&memory.to_vec());
+        let odd = values.chunks(10).skip(1).step_by(2).flatten();
+        assert!(odd.into_iter().all(|value| *value == UNTOUCHED));
+        values
+    }
+}
+
+const UNTOUCHED: i32 = i32::from_ne_bytes([7; 4]);
+
+/// An input or output error of each rank in turn, at each of its first requests;
+/// a write with holes reads before it writes, and fails there as well.
+#[test]
+fn an_error_of_any_aggregator_reaches_all() {
+    for trial in Trial::all() {
+        let operations = match trial.direction {
+            Direction::Read => vec![Operation::Read],
+            Direction::Write => vec![Operation::Read, Operation::Write],
+        };
+        for operation in operations {
+            for (failing, pass) in (0..5).flat_map(|rank| [0, 2].map(|pass| (rank, pass))) {
+                let memory = Arc::new(MemoryStore::from(vec![7; 480]));
+                let struck = Mutex::new(0);
+                let outcomes = outcore::run(5, |comm| {
+                    let (faulty, array) = array(memory.clone());
+                    // Gaps are moved along, so that writes have holes.
+                    let array = array.tuned(Tuning {
+                        gap: Some(64),
+                        ..Tuning::default()
+                    });
+                    if comm.rank() == failing {
+                        faulty.fail_from(operation, pass, Fault::Device);
+                    }
+                    let outcome = trial.rank(comm, &array).map_err(|error| error.to_string());
+                    *struck.lock().unwrap() += faulty.struck();
+                    comm.barrier()?;
+                    Ok::<_, Error>(outcome)
+                })
+                .unwrap();
+                trial.check(&memory);
+                assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
+                match &outcomes[0] {
+                    Ok(()) => assert_eq!(struck.into_inner().unwrap(), 0, "an error was lost"),
+                    Err(text) => {
+                        let start = format!("rank {failing}: ");
+                        let told = text.starts_with(&start) && text.contains("os error 5");
+                        assert!(told, "{text}");
+                    }
+                }
+                // Every rank has a part of the file, so its first request fails.
+                assert!(pass > 0 || operation == Operation::Read || outcomes[0].is_err());
+            }
+        }
+    }
+}
+
+/// Transfers that are cut short or interrupted are carried on.
+#[test]
+fn short_and_interrupted_transfers_are_carried_on() {
+    for trial in Trial::all() {
+        for fault in [Fault::Short, Fault::Interrupted] {
+            let memory = Arc::new(MemoryStore::from(vec![7; 480]));
+            outcore::run(5, |comm| {
+                let (faulty, array) = array(memory.clone());
+                faulty.fail_from(Operation::Read, 0, fault);
+                faulty.fail_from(Operation::Write, 0, fault);
+                trial.rank(comm, &array)?;
+                assert!(faulty.struck() > 0);
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+            let values = trial.check(&memory);
+            if trial.direction == Direction::Write {
+                for (at, value) in values.iter().enumerate().filter(|(at, _)| at / 10 % 2 == 0) {
+                    assert_eq!(*value, (at % 5) as i32);
+                }
+            }
+        }
+    }
+}
+
+/// A rank that panics on its way into a call releases all others.
+#[test]
+fn a_rank_that_dies_is_told_to_all() {
+    let memory = Arc::new(MemoryStore::from(vec![7; 480]));
+    for dying in 0..3 {
+        let (_, array) = array(memory.clone());
+        let found = Mutex::new(Vec::new());
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            outcore::run(3, |comm| {
+                assert!(comm.rank() != dying, "this rank dies");
+                let outcome = array.read_all::<i32>(comm, &columns(comm, &array));
+                found.lock().unwrap().push(outcome.unwrap_err().to_string());
+                Err::<(), _>(Error::Invalid("told".into()))
+            })
+        }));
+        assert!(!matches!(outcome, Ok(Ok(_))));
+        let found = found.into_inner().unwrap();
+        assert_eq!(found.len(), 2);
+        let named = format!("rank {dying}");
+        assert!(found.iter().all(|text| text.contains(&named)), "{found:?}");
     }
 }
 
