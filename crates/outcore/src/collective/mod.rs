@@ -11,6 +11,7 @@ mod call;
 mod choose;
 mod coverage;
 mod domains;
+mod file_domains;
 mod independent;
 mod kind;
 mod lent;
