@@ -6,8 +6,11 @@
 
 use outcore::{Direction, Result};
 
+use super::access::{Access, square};
+use super::delta::DELTA;
+use super::printed::cases;
 use super::report::{Claim, Side, Verdict, range};
-use super::two_phase::{Method, Row, rows};
+use super::two_phase::{Method, Row};
 use super::{Table, geometry};
 
 const CONSIDERABLY: f64 = 1.2;
@@ -87,7 +90,7 @@ fn compare(rows: &[&Row], side: Side, slower: Method, faster: Method, times: f64
     let (low, high) = range(&ratios);
     let fails = rows.iter().filter(|row| ratio(row) < times);
     let fails: Vec<&str> = fails.map(|row| row.case.row.as_str()).collect();
-    let mut because = format!("{low:.2} to {high:.2} times as long");
+    let mut because = taking(slower, faster, (low, high));
     if !fails.is_empty() {
         because += &format!(
             "; not in {} of {}: {}",
@@ -108,11 +111,44 @@ fn same(rows: &[&Row], side: Side, one: Method, other: Method) -> Verdict {
     let (low, high) = range(&rows.iter().map(ratio).collect::<Vec<_>>());
     Verdict {
         holds: low > 0.95 && high < 1.05,
-        because: match rows {
-            [_] => format!("{low:.2} times as long"),
-            _ => format!("{low:.2} to {high:.2} times as long"),
-        },
+        because: taking(one, other, (low, high)),
     }
+}
+
+/// How many times as long one method takes as another.
+fn taking(one: Method, other: Method, (low, high): (f64, f64)) -> String {
+    let times = match low == high {
+        true => format!("{low:.2}"),
+        false => format!("{low:.2} to {high:.2}"),
+    };
+    format!(
+        "{} takes {times} times as long as {}",
+        one.name(),
+        other.name()
+    )
+}
+
+/// Whether the thesis' numbers are those of the papers.
+fn printed_twice(rows: &Rows) -> Claim {
+    Claim::judged(
+        "the thesis and the papers give the same times (as one expects)",
+        |side| {
+            let thesis = rows.0.iter().filter(|row| row.case.thesis);
+            let differ = thesis.filter(|row| {
+                let other = rows.named(&[row.case.row.split(' ').next().unwrap_or("")]);
+                let seconds = |row: &Row| Method::ALL.map(|method| row.seconds(side, method));
+                other.iter().any(|other| seconds(other) != seconds(row))
+            });
+            let differ: Vec<&str> = differ.map(|row| row.case.row.as_str()).collect();
+            Verdict {
+                holds: differ.is_empty(),
+                because: match differ.is_empty() {
+                    true => "all are the same".into(),
+                    false => format!("they differ in {}", differ.join(", ")),
+                },
+            }
+        },
+    )
 }
 
 fn common(rows: &Rows) -> Vec<Claim> {
@@ -208,6 +244,7 @@ fn distinct_reads(rows: &Rows) -> Result<Vec<Claim>> {
             "V and VI: \"even for these cases, the extended two-phase method performed the best\", dynamic",
             |side| compare(&rows.named(&["V", "VI"]), side, direct, dynamic, 1.0),
         ),
+        printed_twice(rows),
         Claim::judged(
             "I: \"performs only slightly better\" (thesis, whose numbers differ from the papers'), dynamic",
             |side| {
@@ -247,6 +284,7 @@ fn distinct_writes(rows: &Rows) -> Vec<Claim> {
                 compare(&others, side, direct, dynamic, CONSIDERABLY)
             },
         ),
+        printed_twice(rows),
         Claim::judged(
             "writing takes longer with \"an extra read for each write\" where there are no holes (thesis)",
             before,
@@ -375,7 +413,7 @@ fn scalability(all: &Rows) -> Result<Vec<Claim>> {
     ])
 }
 
-/// Rows of tables 1, 2 and 6 that table 7 has again.
+/// Rows of tables 1, 2 and 6 that table 7 has again, of the direct method.
 fn repeated(all: &Rows) -> Result<Claim> {
     let pairs = [
         ("T1", "III", "I", Direction::Read),
@@ -385,14 +423,18 @@ fn repeated(all: &Rows) -> Result<Claim> {
     ];
     let mut ratios = [Vec::new(), Vec::new()];
     for (table, name, again, direction) in pairs {
-        let before = rows(table)?;
         let again = on(all, &[again], direction, |processors| processors == 16);
-        let before = Rows(&before);
-        let before = before.named(&[name]);
-        for (ratios, side) in ratios.iter_mut().zip([Side::Paper, Side::Simulated]) {
-            let ratio =
-                before[0].seconds(side, Method::Direct) / again[0].seconds(side, Method::Direct);
-            ratios.push(ratio.max(1.0 / ratio));
+        for case in cases(table)?.iter().filter(|case| case.row == name) {
+            let access = Access {
+                array: &square(case.extent)?,
+                sections: &case.sections()?,
+                direction,
+            };
+            let before = [case.seconds[0].unwrap_or(f64::NAN), access.direct(&DELTA)?];
+            for side in [Side::Paper, Side::Simulated] {
+                let ratio = before[side as usize] / again[0].seconds(side, Method::Direct);
+                ratios[side as usize].push(ratio.max(1.0 / ratio));
+            }
         }
     }
     Ok(Claim::judged(

@@ -9,7 +9,7 @@
 //!
 //! The papers do not give the sizes of the blocks; here A and B are cut into 8
 //! for every n and P, which brings the simulated seconds of the direct method
-//! near the printed ones on 8 processors.
+//! near the printed ones for n = 4096 on 8 processors.
 
 use std::ops::Range;
 
