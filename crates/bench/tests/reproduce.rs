@@ -138,7 +138,7 @@ fn the_tables_that_the_delta_was_fitted_to_come_out() {
         (Table::T1, &[0], &[0, 5]),
         (Table::T2, &[], &[4]),
         (Table::T3, &[0, 6], &[0, 1, 7, 9]),
-        (Table::T4, &[2, 3], &[0, 2, 3, 7]),
+        (Table::T4, &[3], &[0, 2, 3, 7]),
         (Table::T5, &[0], &[0]),
         (Table::T6, &[], &[]),
     ];
