@@ -175,7 +175,9 @@ fn two_phases_are_better_in_all_thirty_pairs() {
         assert!(column(report, "gain %").into_iter().all(|gain| gain > 0.0));
     }
     // The papers say 22% to 75% of table 9, which says 84.6%.
-    assert_eq!(verdicts(&reports[0]), [(true, true), (false, false)]);
+    let multiplication = verdicts(&reports[0]);
+    assert_eq!(multiplication[0], (true, true));
+    assert!(!multiplication[1].0, "{}", reports[0].text());
     assert_eq!(verdicts(&reports[1]), [(true, true); 2]);
 }
 

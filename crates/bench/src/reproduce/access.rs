@@ -222,10 +222,10 @@ mod tests {
         let message = 2 * DELTA.message + (2048.0 * DELTA.message_byte) as u64;
         assert_eq!(took.messages, message as f64 / 1e9);
         // Each rank reads one column of half a block, on a disk of its own.
-        let one = DELTA.read_call + DELTA.other_block + DELTA.fetch + (2048.0 * DELTA.byte) as u64;
+        let one = DELTA.read_call + DELTA.read_block + DELTA.fetch + (2048.0 * DELTA.byte) as u64;
         assert_eq!(took.seconds, (DELTA.begin + one + message) as f64 / 1e9);
         // Directly, the second one at each disk waits for the first.
-        let again = DELTA.other_block + (2048.0 * DELTA.byte) as u64;
+        let again = DELTA.read_block + (2048.0 * DELTA.byte) as u64;
         assert_eq!(
             access.direct(&DELTA).unwrap(),
             (2 * one + again) as f64 / 1e9

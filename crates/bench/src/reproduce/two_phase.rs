@@ -181,57 +181,37 @@ mod tests {
         sum
     }
 
-    /// Takes a minute in a release build.
     #[test]
-    #[ignore = "only if the machine is fitted again"]
-    fn no_constant_of_the_machine_fits_better_if_it_is_changed() {
+    fn changing_a_constant_of_the_machine_by_a_quarter_does_not_pay() {
+        let constants: [(&str, fn(&mut Delta, f64)); 10] = [
+            ("read_call", |delta, by| scale(&mut delta.read_call, by)),
+            ("write_call", |delta, by| scale(&mut delta.write_call, by)),
+            ("same_block", |delta, by| scale(&mut delta.same_block, by)),
+            ("read_block", |delta, by| scale(&mut delta.read_block, by)),
+            ("write_block", |delta, by| scale(&mut delta.write_block, by)),
+            ("fetch", |delta, by| scale(&mut delta.fetch, by)),
+            ("flush", |delta, by| scale(&mut delta.flush, by)),
+            ("begin", |delta, by| scale(&mut delta.begin, by)),
+            ("byte", |delta, by| delta.byte *= by),
+            ("message_byte", |delta, by| delta.message_byte *= by),
+        ];
         let best = misfit(&DELTA);
-        println!("misfit {best:.3}");
-        for by in [0.8, 1.25] {
-            let times = |time: u64| (time as f64 * by) as u64;
-            let d = DELTA;
-            let changed = [
-                Delta {
-                    read_call: times(d.read_call),
-                    ..d
-                },
-                Delta {
-                    write_call: times(d.write_call),
-                    ..d
-                },
-                Delta {
-                    same_block: times(d.same_block),
-                    ..d
-                },
-                Delta {
-                    other_block: times(d.other_block),
-                    ..d
-                },
-                Delta {
-                    fetch: times(d.fetch),
-                    ..d
-                },
-                Delta {
-                    flush: times(d.flush),
-                    ..d
-                },
-                Delta {
-                    byte: d.byte * by,
-                    ..d
-                },
-                Delta {
-                    begin: times(d.begin),
-                    ..d
-                },
-                Delta {
-                    message_byte: d.message_byte * by,
-                    ..d
-                },
-            ];
-            for delta in changed {
+        let mut better = Vec::new();
+        for (name, change) in constants {
+            for by in [0.8, 1.25] {
+                let mut delta = DELTA;
+                change(&mut delta, by);
                 let misfit = misfit(&delta);
-                assert!(misfit > best, "{misfit:.3} with {delta:?}");
+                // A change in the order of ranks alone makes up to 1%.
+                if misfit < 0.98 * best {
+                    better.push(format!("{name} * {by}: {misfit:.4}"));
+                }
             }
         }
+        assert!(better.is_empty(), "{best:.4}, but {better:?}");
+    }
+
+    fn scale(time: &mut u64, by: f64) {
+        *time = (*time as f64 * by) as u64;
     }
 }
