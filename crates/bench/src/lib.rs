@@ -28,7 +28,7 @@ pub use collective::{
 pub use contest::{Contestant, contest};
 pub use io::{IoOptions, io};
 pub use line::{Line, csv, table};
-pub use reproduce::{Claim, Report, Table, Value, Verdict, reproduce};
+pub use reproduce::{Agreement, Claim, Report, Table, Value, Verdict, reproduce};
 pub use section_peers::{SectionPeersOptions, section_peers};
 pub use sections::{SectionsOptions, sections, summary};
 pub use simulated::{DEVICES, device};

@@ -12,7 +12,7 @@ use outcore::{Result, Sweep};
 
 use super::disk::LocalFile;
 use super::printed;
-use super::report::{Claim, Report, Value, Verdict, column, range};
+use super::report::{Claim, GAIN, Report, Value, Verdict, column, range};
 
 const PROCESSORS: u64 = 64;
 const SLABS: u64 = 4;
@@ -25,7 +25,6 @@ const POINT: f64 = 1e-6;
 
 const WITHOUT: &str = "no reuse s";
 const WITH: &str = "reuse s";
-const GAIN: &str = "gain %";
 
 /// The time of a rank that has neighbours on both sides, and the columns that
 /// it has read in one iteration, the shift apart.

@@ -17,7 +17,7 @@ use outcore::{Result, Sweep};
 use super::Table;
 use super::disk::LocalFile;
 use super::printed;
-use super::report::{Claim, Report, Side, Value, Verdict, column, range};
+use super::report::{Claim, GAIN, Report, Side, Value, Verdict, column, range};
 
 const SIDE: u64 = 2048;
 const PROCESSORS: [u64; 5] = [4, 8, 16, 32, 64];
@@ -25,7 +25,6 @@ const SLABS: [u64; 3] = [4, 8, 16];
 
 const WITHOUT: &str = "no prefetch s";
 const WITH: &str = "prefetch s";
-const GAIN: &str = "gain %";
 
 /// What the filter does.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,9 @@
-//! The numbers that the thesis prints, as they stand in `data`.
+//! The numbers that the thesis and the papers print, as they stand in `data`.
+
+use outcore::{Direction, Error, Pattern, Result, Section};
+
+use super::geometry;
+use crate::papers::CASES;
 
 const SIEVING: &str = include_str!("../../data/sieving.csv");
 const APPLICATIONS: &str = include_str!("../../data/apps.csv");
@@ -54,6 +59,91 @@ pub(super) fn seconds(table: &str, method: &str, wanted: &[(&str, u64)]) -> Opti
     row[times].parse().ok()
 }
 
+/// One row of tables 1 to 8 of the two-phase papers.
+#[derive(Debug, Clone)]
+pub(super) struct Case {
+    /// The table, the row, and where several are in one row, how many
+    /// processors: `T7 V write 64`.
+    pub(super) table: String,
+    pub(super) row: String,
+    pub(super) direction: Direction,
+    pub(super) extent: u64,
+    pub(super) processors: u64,
+    pub(super) pattern: Pattern,
+    /// Seconds: direct, static, dynamic.
+    pub(super) seconds: [Option<f64>; 3],
+    /// Whether it is the thesis that prints them, and the papers others.
+    pub(super) thesis: bool,
+}
+
+impl Case {
+    /// The section of every rank.
+    pub(super) fn sections(&self) -> Result<Vec<Section>> {
+        let shape = [self.extent; 2];
+        let of_rank = |rank| self.pattern.section(&shape, rank, self.processors);
+        let sections: std::result::Result<_, _> = (0..self.processors).map(of_rank).collect();
+        sections.map_err(geometry)
+    }
+}
+
+/// The rows of a table, `T1` to `T8`. Those of the thesis that differ stand
+/// behind those of the papers.
+pub(super) fn cases(table: &str) -> Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for line in CASES.lines().skip(1) {
+        let case = case(line).ok_or_else(|| Error::Invalid(format!("wrong case: {line}")))?;
+        if case.table == table {
+            cases.push(case);
+        }
+    }
+    Ok(cases)
+}
+
+/// `paper1-T7-V-write-p64,...` or `thesis-T6.4-II,...`: the thesis counts by
+/// chapters.
+fn case(line: &str) -> Option<Case> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [
+        id,
+        _,
+        op,
+        extent,
+        _,
+        processors,
+        rows,
+        columns,
+        direct,
+        fixed,
+        dynamic,
+        ..,
+    ] = fields[..]
+    else {
+        return None;
+    };
+    let mut parts = id.split('-');
+    let thesis = parts.next()? == "thesis";
+    let table = parts.next()?.replace("T6.", "T");
+    let mut row = parts.collect::<Vec<_>>().join(" ").replace(" p", " ");
+    if thesis {
+        row += " (thesis)";
+    }
+    let seconds = |text: &str| text.parse().ok();
+    Some(Case {
+        table,
+        row,
+        direction: match op {
+            "read" => Direction::Read,
+            "write" => Direction::Write,
+            _ => return None,
+        },
+        extent: extent.parse().ok()?,
+        processors: processors.parse().ok()?,
+        pattern: format!("({rows}, {columns})").parse().ok()?,
+        seconds: [seconds(direct), seconds(fixed), seconds(dynamic)],
+        thesis,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +160,21 @@ mod tests {
         assert_eq!(found, Some(8.73));
         assert_eq!(seconds("T5.6", "reuse", &[("rows", 4096)]), Some(269.1));
         assert_eq!(seconds("T5.6", "reuse", &[("rows", 1)]), None);
+    }
+    #[test]
+    fn there_are_160_cases_in_eight_tables() {
+        let rows = |table: usize| cases(&format!("T{table}")).unwrap();
+        let counts: Vec<usize> = (1..=8).map(|table| rows(table).len()).collect();
+        assert_eq!(counts, [6, 8, 7, 9, 5, 5, 72, 48]);
+        let last = rows(8).pop().unwrap();
+        assert_eq!((last.row.as_str(), last.processors), ("VI write 128", 128));
+        assert_eq!(last.seconds, [Some(746.6), None, Some(164.2)]);
+        assert_eq!(
+            last.sections().unwrap()[127].to_string(),
+            "2540:2556, 3999:12000"
+        );
+        let thesis: Vec<_> = rows(4).into_iter().filter(|case| case.thesis).collect();
+        assert_eq!(thesis.len(), 3);
+        assert_eq!(thesis[2].row, "III (thesis)");
     }
 }

@@ -1,8 +1,19 @@
-//! [`Report`]: a table of the thesis beside its simulation, and what becomes
+//! [`Report`]: a table of the thesis or the papers beside its simulation, and what becomes
 //! of the claims.
 
 /// So many quantities stand side by side.
 const WIDEST: usize = 4;
+
+/// The direct method,
+pub(super) const DIRECT: &str = "direct s";
+/// two phases with static file domains,
+pub(super) const STATIC: &str = "static s";
+/// and with dynamic ones.
+pub(super) const DYNAMIC: &str = "dynamic s";
+/// The time of the first over that of the last.
+pub(super) const RATIO: &str = "direct/dynamic";
+/// By how much something is faster than without.
+pub(super) const GAIN: &str = "gain %";
 
 /// One number of a table.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,6 +13,7 @@ mod coverage;
 mod domains;
 mod exchange_cost;
 mod facts;
+mod file_domains;
 mod independent;
 mod kind;
 mod lent;
