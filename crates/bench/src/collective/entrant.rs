@@ -18,7 +18,7 @@ use crate::line::Line;
 use crate::simulated::direction_name;
 
 /// Who has taken so long in all takes no more turns.
-const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What all cases have in common.
 pub(super) struct Ground<'a> {
