@@ -13,11 +13,13 @@ pub fn collective_summary(lines: &[Line]) -> String {
         .filter(|line| line.strategy == "auto")
         .collect();
     let own = |line: &Line| line.system == "outcore" && line.strategy != "auto";
-    let foreign = |line: &Line| line.system != "outcore";
+    let foreign = |line: &Line| line.system != "outcore" && line.strategy != "sequential";
     let collective = |line: &Line| line.strategy == "collective";
     text += &compared("own way", lines, &autos, &own);
     text += &compared("other system", lines, &autos, &foreign);
     text += &compared("other system's collective call", lines, &autos, &collective);
+    let limit = |line: &Line| line.strategy == "sequential";
+    text += &compared("sequential read of the file", lines, &autos, &limit);
     let wrong = lines.iter().filter(|line| !line.ok).count();
     if wrong > 0 {
         text += &format!("{wrong} lines are WRONG\n");
