@@ -71,7 +71,7 @@ impl Command for Laplace {
         let mut outputs = (0..arrays)
             .map(|_| run.begin())
             .collect::<Result<Vec<_>>>()?;
-        let solution = match &run.input {
+        let solution = match run.input {
             Input::Global(source) => {
                 let results: Vec<&Array> = outputs.iter().filter_map(Output::global).collect();
                 solve(run.comm, source, &results, &problem, resources)?
