@@ -77,7 +77,9 @@ fn any_float_type_and_output_format() {
     place.ok("matmul thin.oc flat.oc zeros.npy");
     assert!(place.npy("zeros.npy").iter().all(|byte| *byte == 0));
     assert_eq!(place.npy("zeros.npy").len(), 80);
-    place.ok("matmul flat.oc zeros.npy none.npy --force");
+    place.ok("create square.oc --shape 4x4 --type f32");
+    place.ok("matmul flat.oc square.oc none.npy");
+    assert!(place.npy("none.npy").is_empty());
 }
 
 #[test]
