@@ -117,20 +117,22 @@ impl Blocking {
         best.unwrap_or_else(|| Self::smallest::<T>(situation))
     }
 
-    /// That with the least need.
+    /// That with the least need: blocks of one element.
     fn smallest<T: Number>(situation: &Situation) -> Self {
         let [m, n, k] = situation.extents;
-        let single = |depth: u64, kept: Kept| Self {
-            grid: (situation.ranks, 1),
-            own: (m.div_ceil(situation.ranks).max(1), n.max(1)),
-            depth,
-            kept,
+        let depths = [(1, Kept::Neither), (k.max(1), Kept::A), (k.max(1), Kept::B)];
+        let single = |grid: (u64, u64)| {
+            let own = (m.div_ceil(grid.0).max(1), n.div_ceil(grid.1).max(1));
+            depths.map(|(depth, kept)| Self {
+                grid,
+                own,
+                depth,
+                kept,
+            })
         };
-        let deep = [Kept::A, Kept::B].map(|kept| single(k.max(1), kept));
-        let need = |blocking: &Self| blocking.need::<T>(situation);
-        let shallow = single(1, Kept::Neither);
-        let least = deep.into_iter().chain([shallow]).min_by_key(need);
-        least.unwrap_or(shallow)
+        let all = even_grids(situation).into_iter().flat_map(single);
+        all.min_by_key(|blocking| blocking.need::<T>(situation))
+            .expect("one rank is a grid")
     }
 
     /// The largest block.
@@ -154,6 +156,9 @@ impl Blocking {
     /// The bytes that a rank needs.
     pub(super) fn need<T: Number>(&self, situation: &Situation) -> u64 {
         let (h, w) = self.block(situation);
+        if h == 0 || w == 0 {
+            return 0;
+        }
         let size = size_of::<T>() as u64;
         let bytes = |elements: u64| elements.saturating_mul(size);
         let (block, left, right) = (

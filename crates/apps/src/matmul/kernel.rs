@@ -20,7 +20,7 @@ use super::number::Number;
 const TILE: usize = 512;
 
 /// How much is summed up in one call.
-const DEPTH: usize = 256;
+const DEPTH: usize = 512;
 
 /// A dense matrix in memory, row- or column-major.
 #[derive(Debug, Clone, Copy)]
