@@ -5,16 +5,19 @@
 //! |---|---|
 //! | [`median`] | the median of a window around each element |
 //! | [`laplace`] | Jacobi sweeps for Laplace's equation, several fused into one pass |
+//! | [`matmul`] | products of matrices, block by block or in the papers' GAXPY form |
 //!
 //! The kernels work on dense blocks in the file's own axis order, slowest axis
 //! first, whatever the layout of the array is.
 
 mod block;
+mod cores;
 mod cpu;
 mod file_order;
 mod fit;
 
 pub mod laplace;
+pub mod matmul;
 pub mod median;
 mod overlap;
 mod resources;

@@ -1,6 +1,7 @@
-"""Median filter and Jacobi sweeps in Python: NumPy, SciPy, dask and dask-image.
+"""Median filter, Jacobi sweeps and matrix products in Python: NumPy, SciPy, dask and dask-image.
 
-py_apps.py PEER INPUT EXTENT SCRATCH: INPUT is a file of EXTENT x EXTENT f32 values. Reads commands from
+py_apps.py PEER INPUT EXTENT SCRATCH: INPUT is a file of EXTENT x EXTENT f32 values; for products a.oc/data.bin
+of f64 values, with the right operand in b.oc/data.bin beside it. Reads commands from
 standard input, one a line, and answers each with a line: 'prepare' removes the output, 'run' makes it,
 'check' says ok or WRONG. Two threads each; outputs are new files, not synced.
 """
@@ -13,8 +14,9 @@ import numpy as np
 PEER, INPUT, N, SCRATCH = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 SWEEPS = 10
 f4 = np.float32
+number = np.float64 if "matmul" in PEER else f4
 at = lambda name: os.path.join(SCRATCH, PEER + "-" + name)
-source = np.memmap(INPUT, f4, "r", shape=(N, N))
+source = np.memmap(INPUT, number, "r", shape=(N, N))
 
 
 def jacobi(a, o):
@@ -26,13 +28,18 @@ def jacobi(a, o):
     inside *= f4(0.25)
 
 
-def as_zarr(chunk):
+def as_zarr(chunk, source=source, name="in.zarr"):
     import dask.array as da
     import zarr
-    z = zarr.create_array(at("in.zarr"), shape=(N, N), chunks=(chunk, chunk), dtype=f4, compressors=None)
+    z = zarr.create_array(at(name), shape=(N, N), chunks=(chunk, chunk), dtype=number, compressors=None)
     for row in range(0, N, chunk):
         z[row:row + chunk] = source[row:row + chunk]
-    return da.from_zarr(at("in.zarr"))
+    return da.from_zarr(at(name))
+
+
+def right_operand():
+    beside = os.path.dirname(os.path.dirname(INPUT))
+    return np.memmap(os.path.join(beside, "b.oc", "data.bin"), number, "r", shape=(N, N))
 
 
 def to_zarr(x):
@@ -97,7 +104,20 @@ def dask_median():
     to_zarr(dask_image.ndfilters.median_filter(chunked, size=3, mode="nearest"))
 
 
-RUNS = {"numpy-jacobi": numpy_jacobi, "memmap-jacobi": memmap_jacobi, "dask-jacobi": dask_jacobi,
+def memmap_matmul(block=1024):
+    b = right_operand()
+    out = np.memmap(at("out"), number, "w+", shape=(N, N))
+    for i in range(0, N, block):
+        for j in range(0, N, block):
+            out[i:i + block, j:j + block] = source[i:i + block] @ b[:, j:j + block]
+
+
+def dask_matmul():
+    to_zarr(chunked @ chunked_right)
+
+
+RUNS = {"memmap-matmul": memmap_matmul, "dask-matmul": dask_matmul,
+        "numpy-jacobi": numpy_jacobi, "memmap-jacobi": memmap_jacobi, "dask-jacobi": dask_jacobi,
         "scipy-median": scipy_median, "dask-image-median": dask_median}
 
 
@@ -109,6 +129,8 @@ def expected():
             jacobi(a, o)
             a, o = o, a
         return a
+    if "matmul" in PEER:
+        return source[:64] @ right_operand()
     import scipy.ndimage
     return scipy.ndimage.median_filter(np.array(source[:514]), size=3, mode="nearest")[:512]
 
@@ -117,13 +139,15 @@ def found():
     if PEER.startswith("dask"):
         import zarr
         return zarr.open_array(at("out.zarr"), mode="r")[:]
-    return np.memmap(at("out"), f4, "r", shape=(N, N))
+    return np.memmap(at("out"), number, "r", shape=(N, N))
 
 
 if PEER.startswith("dask"):
     import dask
     dask.config.set(scheduler="threads", num_workers=2)
     chunked = as_zarr(2048 if "jacobi" in PEER else 1024)
+    if "matmul" in PEER:
+        chunked_right = as_zarr(1024, right_operand(), "right.zarr")
 right = expected()
 print("ready", flush=True)
 for line in sys.stdin:
@@ -136,5 +160,6 @@ for line in sys.stdin:
         RUNS[PEER]()
         answer = "ok"
     else:
-        answer = "ok" if np.array_equal(found()[:len(right)], right) else "WRONG"
+        same = np.allclose if "matmul" in PEER else np.array_equal
+        answer = "ok" if same(found()[:len(right)], right) else "WRONG"
     print(answer, flush=True)

@@ -1,7 +1,8 @@
 //! The bench `apps`: applications out of core beside the same work in memory,
 //! simpler programs, and other systems.
 //!
-//! Jacobi: 10 sweeps of 8192x8192 f32. Median: 3x3 window on 4096x4096 f32. Out
+//! Jacobi: 10 sweeps of 8192x8192 f32. Median: 3x3 window on 4096x4096 f32. The
+//! product of matrices is in `matmul.rs`. Out
 //! of core means: from a file in the page cache into a new file, with two ranks
 //! and memory for an eighth of the data. Contestants in memory use two threads.
 
@@ -20,6 +21,7 @@ use outcore_apps::{Block, Resources};
 use crate::contest::{Contestant, contest};
 use crate::io::{Scratch, prime_memory};
 use crate::line::Line;
+use crate::matmul::matmul;
 use crate::python_peer::PythonPeer;
 
 /// The ranks out of core, and the threads in memory.
@@ -35,6 +37,8 @@ pub enum AppsCase {
     Median,
     /// Ten Jacobi sweeps.
     Jacobi,
+    /// The product of two matrices.
+    Matmul,
 }
 
 /// What to measure, and how often.
@@ -42,6 +46,8 @@ pub enum AppsCase {
 pub struct AppsOptions {
     /// The application.
     pub case: AppsCase,
+    /// The extent of the matrices to multiply; 4096 if `None`.
+    pub extent: Option<u64>,
     /// Where files are made for the time being.
     pub directory: PathBuf,
     /// Repetitions.
@@ -57,9 +63,10 @@ pub fn apps(options: &AppsOptions) -> Result<Vec<Line>> {
             "this bench starts its own ranks; start it without a launcher".into(),
         ));
     }
-    let extent: u64 = match options.case {
-        AppsCase::Median => 4096,
-        AppsCase::Jacobi => 8192,
+    let (case, extent) = match options.case {
+        AppsCase::Median => (FilterCase::Median, 4096u64),
+        AppsCase::Jacobi => (FilterCase::Jacobi, 8192),
+        AppsCase::Matmul => return matmul(options),
     };
     let bytes = extent * extent * 4;
     prime_memory(2 * bytes)?;
@@ -82,9 +89,9 @@ pub fn apps(options: &AppsOptions) -> Result<Vec<Line>> {
     // Read in large blocks, so that the page cache holds it in large pieces.
     let values: Vec<f32> = source.read(&source.whole())?;
     let work = Arc::new(Work {
-        case: options.case,
+        case,
         extent: extent as usize,
-        expected: expected(options.case, &values, extent as usize)?,
+        expected: expected(case, &values, extent as usize)?,
         values,
         directory,
     });
@@ -102,23 +109,30 @@ pub fn apps(options: &AppsOptions) -> Result<Vec<Line>> {
     Ok(lines.into_iter().flatten().collect())
 }
 
+/// The applications that make one array of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FilterCase {
+    Median,
+    Jacobi,
+}
+
 /// Two arrays in memory: what is read, and what is written.
 type Pair = (Vec<f32>, Vec<f32>);
 
 /// The work that all contestants do.
 struct Work {
-    case: AppsCase,
+    case: FilterCase,
     extent: usize,
     values: Vec<f32>,
     expected: Vec<f32>,
     directory: PathBuf,
 }
 
-fn expected(case: AppsCase, values: &[f32], extent: usize) -> Result<Vec<f32>> {
+fn expected(case: FilterCase, values: &[f32], extent: usize) -> Result<Vec<f32>> {
     let mut result = vec![0.0; values.len()];
     match case {
-        AppsCase::Median => median_in_memory(values, extent, &mut result)?,
-        AppsCase::Jacobi => {
+        FilterCase::Median => median_in_memory(values, extent, &mut result)?,
+        FilterCase::Jacobi => {
             // The slow and simple way, which the others must match bit for bit.
             let mut old = values.to_vec();
             plain_sweeps(&mut old, &mut result, extent);
@@ -134,12 +148,12 @@ impl Work {
             system: system.into(),
             bench: "apps",
             case: match self.case {
-                AppsCase::Median => "median 3x3 of 4096x4096 f32".into(),
-                AppsCase::Jacobi => "10 Jacobi sweeps of 8192x8192 f32".into(),
+                FilterCase::Median => "median 3x3 of 4096x4096 f32".into(),
+                FilterCase::Jacobi => "10 Jacobi sweeps of 8192x8192 f32".into(),
             },
             op: match self.case {
-                AppsCase::Median => "median",
-                AppsCase::Jacobi => "jacobi",
+                FilterCase::Median => "median",
+                FilterCase::Jacobi => "jacobi",
             },
             strategy: strategy.into(),
             transport: "threads".into(),
@@ -153,8 +167,8 @@ impl Work {
 
     fn peers(&self) -> &'static [&'static str] {
         match self.case {
-            AppsCase::Median => &["scipy-median", "dask-image-median"],
-            AppsCase::Jacobi => &["numpy-jacobi", "memmap-jacobi", "dask-jacobi"],
+            FilterCase::Median => &["scipy-median", "dask-image-median"],
+            FilterCase::Jacobi => &["numpy-jacobi", "memmap-jacobi", "dask-jacobi"],
         }
     }
 
@@ -162,7 +176,7 @@ impl Work {
     fn in_memory<'a>(self: &Arc<Self>, comm: &Comm) -> Vec<Contestant<'a>> {
         type Way = fn(&Work, &mut [f32], &mut [f32]) -> Result<()>;
         let ways: &[(&str, &str, Way)] = match self.case {
-            AppsCase::Median => &[
+            FilterCase::Median => &[
                 ("memory", "kernel", |work, _, new| {
                     median_in_memory(&work.values, work.extent, new)
                 }),
@@ -176,7 +190,7 @@ impl Work {
                     work.write_halves(old)
                 }),
             ],
-            AppsCase::Jacobi => &[
+            FilterCase::Jacobi => &[
                 ("memory", "fused sweeps", |work, _, new| {
                     fused_sweeps(work, new)
                 }),
@@ -371,11 +385,11 @@ fn out_of_core<'a>(comm: &'a Comm, work: &Arc<Work>) -> Result<Contestant<'a>> {
             let target = target.as_ref().expect("prepared");
             let resources = Resources::of(budget.clone());
             match case {
-                AppsCase::Median => {
+                FilterCase::Median => {
                     let window = Window::new(&[3, 3])?;
                     filter(comm, &source, target, &window, &resources)
                 }
-                AppsCase::Jacobi => {
+                FilterCase::Jacobi => {
                     let problem = Problem {
                         fuse: Some(SWEEPS as u64),
                         ..Problem::new(SWEEPS as u64)

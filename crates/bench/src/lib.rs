@@ -12,6 +12,7 @@ mod files;
 mod geometry;
 mod io;
 mod line;
+mod matmul;
 mod papers;
 mod peers;
 mod python_peer;

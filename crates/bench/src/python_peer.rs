@@ -18,8 +18,8 @@ pub(crate) struct PythonPeer {
 }
 
 impl PythonPeer {
-    /// Starts `peer` on a file of `extent` x `extent` f32 values; waits until it
-    /// is ready.
+    /// Starts `peer` on a file of `extent` x `extent` f32 values (f64 for
+    /// products, with the other operand beside it); waits until it is ready.
     pub(crate) fn start(
         python: &Path,
         peer: &'static str,

@@ -1,22 +1,18 @@
 //! What commands that make one array of another have in common: their
-//! arguments, the input in either placement, outputs that appear when they are
-//! complete, and the closing line.
-
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+//! arguments, the input in either placement, and outputs that appear when they
+//! are complete.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Array, ArrayDescriptor, ByteOrder, Comm, LocalArray, LocalDraft, Op, Order, PeakMemory, Result,
-    SharedDraft, shape_text,
+    Array, ArrayDescriptor, ByteOrder, Comm, LocalArray, LocalDraft, Order, Result, SharedDraft,
+    shape_text,
 };
 use outcore_apps::Resources;
 
-use crate::bytes;
 use crate::memory::Memory;
-use crate::progress::Progress;
-use crate::ranks::{Ranks, print, threads_for};
+use crate::ranks::{Ranks, threads_for};
+use crate::work::{Done, Work};
 
 /// The arguments.
 #[derive(Args)]
@@ -55,9 +51,8 @@ pub(crate) enum Output {
 /// One rank's view of a run.
 pub(crate) struct Run<'a> {
     pub(crate) comm: &'a Comm,
-    pub(crate) input: Input,
+    pub(crate) input: &'a Input,
     application: &'a Application,
-    start: Instant,
 }
 
 /// What a command does on each rank.
@@ -77,43 +72,32 @@ impl Application {
     /// Runs a command on the ranks asked for; on local placement, if nobody
     /// asked, on as many as there are parts.
     pub(crate) fn run<C: Command>(&self, command: &C) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
         let ranks = match self.ranks.ranks {
             Some(asked) => Some(asked),
             None => self.parts()?,
         };
-        let ranks = Ranks { ranks };
-        let budget = self.memory.budget();
-        ranks.run(|comm| {
+        let work = Work {
+            label: C::LABEL,
+            ranks: Ranks { ranks },
+            memory: &self.memory,
+        };
+        let open = |comm: &Comm| {
+            let input = self.open(comm)?;
+            let bytes = input.bytes().saturating_mul(command.rounds());
+            Ok((input, bytes))
+        };
+        work.run(open, |comm, input, resources| {
             let run = Run {
                 comm,
-                input: self.open(comm)?,
+                input,
                 application: self,
-                start: Instant::now(),
             };
-            let bytes = run.bytes().saturating_mul(command.rounds());
-            let progress = Progress::shared(&progress, C::LABEL, comm, bytes / comm.size() as u64)?;
-            let (told, rounds) = command.make(
-                &run,
-                &Resources {
-                    budget: budget.clone(),
-                    progress: Some(&|bytes| progress.add(bytes)),
-                },
-            )?;
-            progress.finish();
-            let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-            let line = closing_line(
-                &told,
-                run.bytes().saturating_mul(rounds),
-                run.start.elapsed(),
-                used,
-            );
-            let said = if comm.rank() == 0 {
-                print(&line)
-            } else {
-                Ok(())
-            };
-            Ok(comm.agree(said)?)
+            let (told, rounds) = command.make(&run, resources)?;
+            Ok(Done {
+                told,
+                amount: input.bytes() as f64 * rounds as f64,
+                unit: "GB/s",
+            })
         })
     }
 
@@ -143,11 +127,11 @@ impl Application {
     }
 }
 
-impl Run<'_> {
+impl Input {
     fn descriptor(&self) -> &ArrayDescriptor {
-        match &self.input {
-            Input::Global(array) => array.descriptor(),
-            Input::Local(array) => array.whole(),
+        match self {
+            Self::Global(array) => array.descriptor(),
+            Self::Local(array) => array.whole(),
         }
     }
 
@@ -155,10 +139,12 @@ impl Run<'_> {
         let descriptor = self.descriptor();
         descriptor.element_count().unwrap_or(0) * descriptor.element_type.size()
     }
+}
 
+impl Run<'_> {
     /// Shape and type of the input.
     pub(crate) fn what(&self) -> String {
-        let descriptor = self.descriptor();
+        let descriptor = self.input.descriptor();
         format!(
             "{} {}",
             shape_text(&descriptor.shape),
@@ -179,7 +165,8 @@ impl Run<'_> {
     }
 
     fn output_descriptor(&self) -> ArrayDescriptor {
-        let (mut descriptor, output) = (self.descriptor().clone(), &self.application.output);
+        let output = &self.application.output;
+        let mut descriptor = self.input.descriptor().clone();
         descriptor.stripes = None;
         descriptor.byte_order = ByteOrder::NATIVE;
         if !output.trim_end_matches('/').ends_with(".oc") {
@@ -219,13 +206,4 @@ impl Output {
         }
         Ok(())
     }
-}
-
-fn closing_line(told: &str, bytes: u64, took: Duration, used: u64) -> String {
-    let seconds = took.as_secs_f64();
-    format!(
-        "{told}; {seconds:.2} s, {:.2} GB/s; peak memory {}\n",
-        bytes as f64 / seconds / 1e9,
-        bytes::show(used)
-    )
 }

@@ -127,17 +127,22 @@ struct Sweep {
 
 /// Applications out of core, beside the same work in memory and other systems
 ///
-/// The median filter (3x3, 4096x4096 f32) or ten Jacobi sweeps (8192x8192 f32),
-/// from file to new file, with two ranks and memory for an eighth of the data.
+/// The median filter (3x3, 4096x4096 f32), ten Jacobi sweeps (8192x8192 f32) or
+/// the product of two matrices (4096x4096 f64), from files to a new file, with
+/// two ranks (or two threads) and memory for an eighth of the data.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   outcore bench apps --case jacobi
+  outcore bench apps --case matmul --extent 8192
   outcore bench apps --case median --csv --peers --python venv/bin/python")]
 struct Apps {
     /// The application
     #[arg(long, value_enum)]
     case: Application,
+    /// The extent of the matrices to multiply [default: 4096]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=65536))]
+    extent: Option<u64>,
     /// Print comma-separated values
     #[arg(long)]
     csv: bool,
@@ -159,6 +164,7 @@ struct Apps {
 enum Application {
     Median,
     Jacobi,
+    Matmul,
 }
 
 impl Apps {
@@ -167,7 +173,9 @@ impl Apps {
             case: match self.case {
                 Application::Median => AppsCase::Median,
                 Application::Jacobi => AppsCase::Jacobi,
+                Application::Matmul => AppsCase::Matmul,
             },
+            extent: self.extent,
             directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
             repeats: self.repeat.into(),
             python: self.peers.then(|| self.python.clone()),

@@ -1,9 +1,9 @@
 //! `outcore laplace`: Jacobi sweeps for Laplace's equation.
 
 use clap::{Args, ValueEnum};
-use outcore::{Array, LocalArray, Result};
+use outcore::{Array, Error, LocalArray, Result};
 use outcore_apps::Resources;
-use outcore_apps::laplace::{Edges, Problem, solve, solve_local};
+use outcore_apps::laplace::{Edges, Problem, solve, solve_local, solve_together};
 
 use crate::application::{Application, Command, Input, Output, Run};
 
@@ -33,6 +33,17 @@ pub(crate) struct Laplace {
     /// Sweeps in one pass [default: by memory, at most 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     fuse: Option<u64>,
+    /// Who reads and writes
+    #[arg(long, value_enum, default_value = "own")]
+    io: Io,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Io {
+    /// Every rank for itself: slabs, which are contiguous in the file
+    Own,
+    /// All ranks together: blocks, as the papers divide the array
+    Collective,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -71,10 +82,22 @@ impl Command for Laplace {
         let mut outputs = (0..arrays)
             .map(|_| run.begin())
             .collect::<Result<Vec<_>>>()?;
-        let solution = match &run.input {
+        let solution = match run.input {
             Input::Global(source) => {
                 let results: Vec<&Array> = outputs.iter().filter_map(Output::global).collect();
-                solve(run.comm, source, &results, &problem, resources)?
+                match self.io {
+                    Io::Own => solve(run.comm, source, &results, &problem, resources)?,
+                    Io::Collective => {
+                        solve_together(run.comm, source, &results, &problem, resources)?
+                    }
+                }
+            }
+            Input::Local(source) if self.io == Io::Collective => {
+                return Err(Error::Invalid(format!(
+                    "{} has one file a rank, which no other rank reads; --io collective is for one \
+                     file that all share",
+                    source.name()
+                )));
             }
             Input::Local(source) => {
                 let results: Vec<&LocalArray> = outputs.iter().filter_map(Output::local).collect();

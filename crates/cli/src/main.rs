@@ -11,6 +11,7 @@ mod demo;
 mod explain;
 mod info;
 mod laplace;
+mod matmul;
 mod median;
 mod memory;
 mod picture;
@@ -21,6 +22,7 @@ mod reproduce;
 mod selection;
 mod text;
 mod tuning;
+mod work;
 mod write;
 
 use std::io::Write;
@@ -69,6 +71,7 @@ enum Command {
     Convert(convert::Convert),
     Median(median::Median),
     Laplace(laplace::Laplace),
+    Matmul(matmul::Matmul),
     Explain(explain::Explain),
     Calibrate(calibrate::Calibrate),
     Demo(demo::Demo),
@@ -87,6 +90,7 @@ impl Command {
             Self::Read(command) => command.check(),
             Self::Convert(command) => command.check(),
             Self::Explain(command) => command.check(),
+            Self::Matmul(command) => command.check(),
             Self::Info(_)
             | Self::Write(_)
             | Self::Median(_)
@@ -128,6 +132,7 @@ fn main() -> ExitCode {
             Command::Convert(command) => command.run(),
             Command::Median(command) => command.run(),
             Command::Laplace(command) => command.run(),
+            Command::Matmul(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Calibrate(command) => command.run(),
             Command::Demo(command) => command.run(),

@@ -47,10 +47,10 @@ impl Command for Median {
 
     fn make(&self, run: &Run<'_>, resources: &Resources<'_>) -> Result<(String, u64)> {
         let output = run.begin()?;
-        if let (Input::Global(source), Some(target)) = (&run.input, output.global()) {
+        if let (Input::Global(source), Some(target)) = (run.input, output.global()) {
             filter(run.comm, source, target, &self.window, resources)?;
         }
-        if let (Input::Local(source), Some(target)) = (&run.input, output.local()) {
+        if let (Input::Local(source), Some(target)) = (run.input, output.local()) {
             filter_local(run.comm, source, target, &self.window, resources)?;
         }
         output.commit(run.comm)?;

@@ -268,7 +268,8 @@ impl Array {
         &self.profile
     }
 
-    pub(crate) fn tuning(&self) -> Tuning {
+    /// How sections are moved.
+    pub fn tuning(&self) -> Tuning {
         self.tuning
     }
 

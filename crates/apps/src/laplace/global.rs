@@ -6,11 +6,11 @@
 //! are independent on all ranks, and between them everybody waits for
 //! everybody.
 
-use outcore::{Array, Comm, ElementType, Result, Section, divide};
+use outcore::{Array, Comm, ElementType, MemoryBudget, Result, Section, divide};
 
 use super::average::Float;
 use super::pass::Pass;
-use super::passes::{Files, Turn, iterate};
+use super::passes::{Files, Turn, iterate, need_of, run_all};
 use super::problem::{Problem, Solution, wrong_type};
 use super::region::Region;
 use crate::file_order::check_alike;
@@ -94,6 +94,18 @@ impl GlobalFiles<'_> {
         let slowest = &array.layout().slowest_first()[..1];
         divide(&array.whole(), slowest, self.comm.size() as u64).swap_remove(rank)
     }
+
+    /// What this rank does in a turn.
+    fn passes(&self, turn: Turn) -> impl Iterator<Item = Pass<'_>> {
+        let from = turn.from.map_or(self.source, |from| self.results[from]);
+        let share = self.share(from, self.comm.rank());
+        std::iter::once(Pass {
+            source: from,
+            target: self.results[turn.to],
+            region: Region::of_file(from, &share, self.problem.edges, turn.sweeps),
+            behind: self.behind,
+        })
+    }
 }
 
 impl Files for GlobalFiles<'_> {
@@ -119,15 +131,17 @@ impl Files for GlobalFiles<'_> {
         Ok(planes.min().unwrap_or(0) / 4)
     }
 
-    fn passes(&self, turn: Turn) -> impl Iterator<Item = Pass<'_>> {
-        let from = turn.from.map_or(self.source, |from| self.results[from]);
-        let share = self.share(from, self.comm.rank());
-        std::iter::once(Pass {
-            source: from,
-            target: self.results[turn.to],
-            region: Region::of_file(from, &share, self.problem.edges, turn.sweeps),
-            behind: self.behind,
-        })
+    fn need<T: Float>(&self, turn: Turn) -> u64 {
+        need_of::<T>(self.passes(turn))
+    }
+
+    fn run<T: Float>(
+        &self,
+        turn: Turn,
+        budget: &MemoryBudget,
+        resources: &Resources<'_>,
+    ) -> Result<f64> {
+        run_all::<T>(self.passes(turn), budget, resources)
     }
 
     fn prepare(&self, _: Turn) -> Result<()> {

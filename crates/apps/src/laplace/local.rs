@@ -10,12 +10,12 @@
 //! the rank owns comes out right. Overlap areas at the fixed edges of the array
 //! are never used.
 
-use outcore::{Array, Boundary, Comm, ElementType, Error, LocalArray, Result};
+use outcore::{Array, Boundary, Comm, ElementType, Error, LocalArray, MemoryBudget, Result};
 
 use super::average::Float;
 use super::grid::Edges;
 use super::pass::Pass;
-use super::passes::{Files, Turn, iterate};
+use super::passes::{Files, Turn, iterate, need_of, run_all};
 use super::problem::{Problem, Solution, wrong_type};
 use super::region::Region;
 use crate::overlap::{check_placed_alike, deepest_fill, depth_along, fill, is_divided};
@@ -88,6 +88,18 @@ impl LocalFiles<'_> {
             Edges::Periodic => Boundary::Circular,
         }
     }
+
+    /// A pass for each block of the rank.
+    fn passes(&self, turn: Turn) -> impl Iterator<Item = Pass<'_>> {
+        let (from, to) = (self.read_in(turn), self.results[turn.to]);
+        let (shape, edges) = (&from.whole().shape, self.problem.edges);
+        from.blocks().map(move |block| Pass {
+            source: from.part(),
+            target: to.part(),
+            region: Region::of_block(from.part(), &block, shape, edges, turn.sweeps),
+            behind: self.behind,
+        })
+    }
 }
 
 impl Files for LocalFiles<'_> {
@@ -126,16 +138,17 @@ impl Files for LocalFiles<'_> {
         Ok(short.map_or(depth, |short| depth.min(short)))
     }
 
-    /// A pass for each block of the rank.
-    fn passes(&self, turn: Turn) -> impl Iterator<Item = Pass<'_>> {
-        let (from, to) = (self.read_in(turn), self.results[turn.to]);
-        let (shape, edges) = (&from.whole().shape, self.problem.edges);
-        from.blocks().map(move |block| Pass {
-            source: from.part(),
-            target: to.part(),
-            region: Region::of_block(from.part(), &block, shape, edges, turn.sweeps),
-            behind: self.behind,
-        })
+    fn need<T: Float>(&self, turn: Turn) -> u64 {
+        need_of::<T>(self.passes(turn))
+    }
+
+    fn run<T: Float>(
+        &self,
+        turn: Turn,
+        budget: &MemoryBudget,
+        resources: &Resources<'_>,
+    ) -> Result<f64> {
+        run_all::<T>(self.passes(turn), budget, resources)
     }
 
     /// The neighbours' rims come into the overlap areas.

@@ -7,6 +7,7 @@
 //! are joined to the opposite ones.
 
 mod average;
+mod collective;
 mod global;
 mod grid;
 mod local;
@@ -18,6 +19,7 @@ mod stencil;
 mod wavefront;
 
 pub use average::Float;
+pub use collective::solve_together;
 pub use global::solve;
 pub use grid::{Edges, Grid, relax};
 pub use local::solve_local;

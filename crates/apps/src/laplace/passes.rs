@@ -3,7 +3,7 @@
 //! How many sweeps a pass fuses is the same on all ranks, whatever the memory
 //! of each: as many as all can. So all ranks do the same passes.
 
-use outcore::{Comm, Error, Op, Result};
+use outcore::{Comm, Error, MemoryBudget, Op, Result};
 
 use super::average::{Float, larger};
 use super::pass::{PURPOSE, Pass};
@@ -32,9 +32,17 @@ pub(super) trait Files {
     /// The most sweeps in a pass that the files allow, or that are worth it.
     fn most_fused(&self) -> Result<u64>;
 
-    /// What this rank does in a turn; the first pass takes as much memory as
-    /// any.
-    fn passes(&self, turn: Turn) -> impl Iterator<Item = Pass<'_>>;
+    /// The bytes that this rank needs for a turn at least.
+    fn need<T: Float>(&self, turn: Turn) -> u64;
+
+    /// What this rank does in a turn, within `budget`; the largest change of the
+    /// last sweep.
+    fn run<T: Float>(
+        &self,
+        turn: Turn,
+        budget: &MemoryBudget,
+        resources: &Resources<'_>,
+    ) -> Result<f64>;
 
     /// Collective: makes what the turn reads ready.
     fn prepare(&self, turn: Turn) -> Result<()>;
@@ -90,10 +98,7 @@ pub(super) fn iterate<T: Float>(
             sweeps: fused.min(problem.sweeps - solution.sweeps),
         };
         files.prepare(turn)?;
-        let mut passes = files.passes(turn);
-        let change = passes.try_fold(0.0, |change, pass| {
-            Ok::<_, Error>(larger(change, pass.run::<T>(&budget, resources)?))
-        });
+        let change = files.run::<T>(turn, &budget, resources);
         solution = Solution {
             sweeps: solution.sweeps + turn.sweeps,
             passes: solution.passes + 1,
@@ -117,10 +122,25 @@ fn need<T: Float>(files: &impl Files, sweeps: u64, fused: u64) -> u64 {
     // more, since a piece of each row must be picked.
     let turns =
         ways.flat_map(|(from, to)| [fused, sweeps % fused].map(|sweeps| Turn { from, to, sweeps }));
-    let passes = turns
-        .filter(|turn| turn.sweeps > 0)
-        .filter_map(|turn| files.passes(turn).next());
-    passes.map(|pass| pass.need::<T>(1)).max().unwrap_or(0)
+    let turns = turns.filter(|turn| turn.sweeps > 0);
+    turns.map(|turn| files.need::<T>(turn)).max().unwrap_or(0)
+}
+
+/// What some passes of a rank need at least: the first takes as much memory as
+/// any.
+pub(super) fn need_of<'a, T: Float>(mut passes: impl Iterator<Item = Pass<'a>>) -> u64 {
+    passes.next().map_or(0, |pass| pass.need::<T>(1))
+}
+
+/// Runs some passes; the largest change of all.
+pub(super) fn run_all<'a, T: Float>(
+    mut passes: impl Iterator<Item = Pass<'a>>,
+    budget: &MemoryBudget,
+    resources: &Resources<'_>,
+) -> Result<f64> {
+    passes.try_fold(0.0, |change, pass| {
+        Ok(larger(change, pass.run::<T>(budget, resources)?))
+    })
 }
 
 fn too_few(needed: usize) -> Error {

@@ -50,6 +50,19 @@ impl Region {
         })
     }
 
+    /// The box for `core` of a file that holds the whole array, with a halo along
+    /// axes of which the core has not all; the halo may reach beyond the array.
+    pub(super) fn of_core(array: &Array, core: &Section, edges: Edges, sweeps: u64) -> Self {
+        let is_whole = |axis: usize| core.axes()[axis].count() == array.shape()[axis];
+        Self::new(
+            array,
+            (core, core),
+            array.shape(),
+            (edges, sweeps),
+            is_whole,
+        )
+    }
+
     /// The box for a block of a file that holds this block and, along axes of
     /// which it has not all, its neighbours; `shape` is that of the whole array.
     pub(super) fn of_block(
@@ -157,16 +170,10 @@ impl Region {
     pub(super) fn needed(&self) -> impl Iterator<Item = (i64, Range<u64>)> + use<> {
         let axis = self.axes.first().cloned();
         let joined = axis.as_ref().is_some_and(|axis| axis.joined(self.edges));
-        let planes = self.planes();
-        let (below, above) = match &axis {
-            // The file ends, or the halo does.
-            Some(axis) if axis.whole && !joined => (
-                self.sweeps.min(axis.global),
-                self.sweeps.min(axis.extent - axis.global - planes),
-            ),
-            _ => (self.sweeps, self.sweeps),
-        };
-        let (mut number, end) = (-(below as i64), (planes + above) as i64);
+        let Range {
+            start: mut number,
+            end,
+        } = self.numbers();
         std::iter::from_fn(move || {
             let axis = axis.as_ref().filter(|_| number < end)?;
             let (global, extent) = (axis.global as i64, axis.extent as i64);
@@ -183,6 +190,20 @@ impl Region {
             number += length;
             Some(found)
         })
+    }
+
+    /// The numbers of the planes that the front needs.
+    pub(super) fn numbers(&self) -> Range<i64> {
+        let planes = self.planes();
+        let (below, above) = match self.axes.first() {
+            // The file ends, or the halo does.
+            Some(axis) if axis.whole && !axis.joined(self.edges) => (
+                self.sweeps.min(axis.global),
+                self.sweeps.min(axis.extent - axis.global - planes),
+            ),
+            _ => (self.sweeps, self.sweeps),
+        };
+        -(below as i64)..(planes + above) as i64
     }
 
     /// Planes of the box as a section of the file.

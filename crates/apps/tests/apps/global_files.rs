@@ -110,7 +110,49 @@ fn check_laplace<T: Float>(case: &Case, edges: Edges, sweeps: u64, fuse: Option<
     assert!(solution.iter().all(|other| *other == solution[0]));
 }
 
+fn check_together<T: Float>(case: &Case, sweeps: u64, fuse: Option<u64>) {
+    let shape = &case.shape;
+    let values: Vec<T> = random(shape.iter().product(), case.seed)
+        .map(|n| T::of(n as f64 / 7.0))
+        .collect();
+    let layout = case.layouts[0];
+    let source = array::<T>("in", shape, layout);
+    let results = [
+        array::<T>("a", shape, layout),
+        array::<T>("b", shape, layout),
+    ];
+    fill(&source, &values);
+    let (expected, change) = swept(&values, shape, Edges::Fixed, sweeps);
+    let problem = Problem {
+        fuse,
+        ..Problem::new(sweeps)
+    };
+    let solution = with_memory(case.memory, |budget| {
+        outcore::run(case.ranks, |comm| {
+            let resources = Resources::of(budget.clone());
+            laplace::solve_together(comm, &source, &results.each_ref(), &problem, &resources)
+        })
+    });
+    let found = contents::<T>(&results[solution[0].holder]);
+    assert_eq!(
+        bytemuck::cast_slice::<T, u8>(&found),
+        bytemuck::cast_slice::<T, u8>(&expected)
+    );
+    assert_eq!((solution[0].sweeps, solution[0].change), (sweeps, change));
+    assert!(solution.iter().all(|other| *other == solution[0]));
+}
+
 proptest! {
+    #[test]
+    fn blocks_that_all_read_and_write_together_are_the_plain_loop(
+        case in case(),
+        sweeps in 1u64..8,
+        fuse in proptest::option::of(1u64..4),
+    ) {
+        check_together::<f32>(&case, sweeps, fuse);
+        check_together::<f64>(&case, sweeps, fuse);
+    }
+
     #[test]
     fn median_in_files_is_median_in_memory(
         case in case(),

@@ -4,5 +4,6 @@ mod arrays;
 mod global_files;
 mod laplace_kernel;
 mod local_files;
+mod matmul;
 mod median_kernel;
 mod memory;

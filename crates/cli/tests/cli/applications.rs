@@ -127,6 +127,41 @@ fn local_files_stay_local() {
 }
 
 #[test]
+fn blocks_read_and_written_together_give_the_same() {
+    let place = Place::new();
+    place.ok("create in.oc --shape 90x70 --type f32 --fill random --layout column");
+    place.ok("laplace in.oc own.npy --sweeps 9 --fuse 2");
+    for ranks in [1, 2, 4, 5] {
+        for memory in ["256KiB", "4MiB"] {
+            let options = format!("--fuse 2 --io collective --ranks {ranks} --memory {memory}");
+            let told = place.ok(&format!(
+                "laplace in.oc together.npy --sweeps 9 --force {options}"
+            ));
+            assert!(
+                told.starts_with("9 sweeps of 90x70 f32 in 5 passes; "),
+                "{told}"
+            );
+            assert!(
+                place.npy("together.npy") == place.npy("own.npy"),
+                "{options}"
+            );
+        }
+    }
+    let message = place.fails(
+        1,
+        "laplace in.oc x.oc --sweeps 3 --io collective --boundary periodic",
+    );
+    assert!(message.contains("fixed edges"), "{message}");
+    place.ok("convert in.oc parts.oc --distribution block,block --parts 4 --overlap 1,1");
+    let message = place.fails(1, "laplace parts.oc x.oc --sweeps 3 --io collective");
+    assert!(message.contains("one file a rank"), "{message}");
+    assert_eq!(
+        place.names(),
+        ["in.oc", "own.npy", "parts.oc", "together.npy"]
+    );
+}
+
+#[test]
 fn sweeps_end_at_the_tolerance() {
     let place = Place::new();
     place.ok("create plate.oc --shape 20x20 --type f64");

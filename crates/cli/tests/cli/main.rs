@@ -11,6 +11,7 @@ mod explain;
 mod formats;
 mod full_disk;
 mod launcher;
+mod matmul;
 mod memory;
 mod names;
 mod numpy;

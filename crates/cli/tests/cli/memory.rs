@@ -106,12 +106,15 @@ fn peak_memory_stays_within_the_cap() {
 fn conversions_and_applications_stay_within_the_cap() {
     let place = Place::new();
     place.ok("create big.oc --shape 8192x4096 --type f32");
+    place.ok("create square.oc --shape 2048x2048 --type f64");
     for ranks in ["--ranks 1", "--ranks 4"] {
         let lines = [
             "convert big.oc column.npy --layout column --force",
             "convert big.oc tiled.oc --layout tiled:100x300 --force",
             "median big.oc result.oc --window 3x3 --force",
             "laplace big.oc result.oc --sweeps 4 --force",
+            "matmul square.oc square.oc result.oc --force",
+            "matmul square.oc square.oc result.oc --form gaxpy --force",
         ]
         .map(|line| format!("{line} {ranks}"));
         stays_below(&place, 16 * MIB, &lines.each_ref().map(String::as_str));

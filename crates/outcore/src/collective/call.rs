@@ -12,6 +12,7 @@ use super::domains::Domains;
 use super::independent::Independent;
 use super::kind::DomainKind;
 use super::lent::Shadow;
+use super::memory::least_memory;
 use super::moved::Moved;
 use super::plan::CollectivePlan;
 use super::request::Request;
@@ -138,6 +139,11 @@ impl Collective<'_> {
     pub fn budget(mut self, budget: &MemoryBudget) -> Self {
         self.budget = Some(budget.clone());
         self
+    }
+
+    /// The bytes of memory that any call of so many ranks can do with on each.
+    pub fn least_memory(&self, ranks: usize) -> u64 {
+        least_memory(ranks as u64, self.array.layout().element_size())
     }
 
     /// Collective: plans to move the section of each rank. The plan can be
