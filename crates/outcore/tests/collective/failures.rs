@@ -99,7 +99,7 @@ impl Trial {
         let kinds = [DomainKind::Dynamic, DomainKind::Cyclic];
         let carriers = [Carrier::Memory, Carrier::Messages];
         let directions = [Direction::Read, Direction::Write];
-        let all = kinds.into_iter().flat_map(move |kind| {
+        kinds.into_iter().flat_map(move |kind| {
             carriers.into_iter().flat_map(move |carrier| {
                 directions.map(|direction| Self {
                     direction,
@@ -107,8 +107,7 @@ impl Trial {
                     kind,
                 })
             })
-        });
-        all
+        })
     }
 
     fn rank(&self, comm: &Comm, array: &Array) -> Result<()> {
