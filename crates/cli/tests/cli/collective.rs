@@ -33,7 +33,9 @@ fn the_bench_measures_every_way() {
                 "{own}: {csv}"
             );
         }
-        assert_eq!(lines.len(), 1 + 10 + 1, "{csv}");
+        // Plain requests, and where all is read the file from end to end.
+        let limits = if op == "read" { 2 } else { 1 };
+        assert_eq!(lines.len(), 1 + 10 + limits, "{csv}");
         assert!(lines[1..].iter().all(|line| line.ends_with(",ok")), "{csv}");
         assert!(notes.contains("% of the time is exchange"), "{notes}");
         assert!(notes.contains("auto and the best own way"), "{notes}");
@@ -161,6 +163,72 @@ fn every_rank_tells_what_is_wrong_with_one() {
 }
 
 #[test]
+fn the_bench_on_devices_is_the_same_in_every_run() {
+    let place = Place::new();
+    for (device, ways) in [("disk1995", 10), ("object", 9)] {
+        for op in ["read", "write"] {
+            let line = format!(
+                "bench collective --device {device} --shape 96x64 --section p::N,3: --ranks 3 --op {op} --csv"
+            );
+            let run = || {
+                let run = place.command(line.split_whitespace()).output().unwrap();
+                assert!(run.status.success());
+                (
+                    String::from_utf8(run.stdout).unwrap(),
+                    String::from_utf8(run.stderr).unwrap(),
+                )
+            };
+            let (csv, notes) = run();
+            assert_eq!(csv, run().0);
+            assert_eq!(csv.lines().count(), 1 + ways, "{csv}");
+            assert!(
+                csv.lines().skip(1).all(|line| line.ends_with(",ok")),
+                "{csv}"
+            );
+            assert!(notes.contains("expected of two-phase/dynamic"), "{notes}");
+            assert!(
+                notes.contains("auto and the best own way: not slower in 1 of 1"),
+                "{notes}"
+            );
+        }
+    }
+    place.fails(2, "bench collective --device pfs --peers");
+    place.fails(2, "bench collective --device floppy");
+}
+
+#[test]
+fn messages_are_measured_and_kept() {
+    let place = Place::new();
+    let run = |line: &str| {
+        let mut command = place.command(line.split_whitespace());
+        let output = command
+            .env("XDG_CACHE_HOME", place.root())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (
+            output.status.success(),
+            text,
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (ok, text, _) = run("calibrate --transport --ranks 3");
+    assert!(ok && text.contains("for ranks of threads"), "{text}");
+    let (_, json, _) = run("calibrate --transport --json");
+    let cost: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(cost["meeting"].as_f64().unwrap() > 0.0);
+    assert!(cost["message"]["each"].as_f64().unwrap() > 0.0);
+    let kept = String::from_utf8(place.bytes("outcore/transports.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["threads"], cost);
+    let (ok, _, message) = run("calibrate --transport --ranks 1");
+    assert!(!ok && message.contains("two or more"), "{message}");
+    let (ok, _, message) = run("calibrate . --ranks 2");
+    assert!(!ok && message.contains("--transport"), "{message}");
+    assert!(!run("calibrate").0);
+}
+
+#[test]
 fn explain_tells_what_ranks_do_together() {
     let place = Place::new();
     place.ok("create a.oc --shape 64x64 --type f32 --layout column --fill index");
@@ -174,6 +242,7 @@ fn explain_tells_what_ranks_do_together() {
         for op in ["read", "write"] {
             let text = place.ok_args(&[&["explain"], &args[..], &["--op", op]].concat());
             assert!(text.contains("together  two-phase"), "{text}");
+            assert!(text.contains("expected "), "{text}");
             assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
             let json = place.ok_args(
                 &[
@@ -184,6 +253,11 @@ fn explain_tells_what_ranks_do_together() {
                 .concat(),
             );
             let answer: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+            let expected = answer["collective"]["estimates"]
+                .as_array()
+                .expect("a list");
+            let seconds = |at: usize| expected[at]["seconds"].as_f64().unwrap();
+            assert!((1..expected.len()).all(|at| seconds(at - 1) <= seconds(at)));
             let domains = answer["collective"]["domains"].as_array().expect("domains");
             assert_eq!(domains.len(), 4);
             let sum = |key: &str| -> u64 {
