@@ -181,9 +181,12 @@ mod tests {
         sum
     }
 
+    /// Multiplies a constant.
+    type Change = fn(&mut Delta, f64);
+
     #[test]
     fn changing_a_constant_of_the_machine_by_a_quarter_does_not_pay() {
-        let constants: [(&str, fn(&mut Delta, f64)); 10] = [
+        let constants: [(&str, Change); 10] = [
             ("read_call", |delta, by| scale(&mut delta.read_call, by)),
             ("write_call", |delta, by| scale(&mut delta.write_call, by)),
             ("same_block", |delta, by| scale(&mut delta.same_block, by)),
