@@ -96,12 +96,15 @@ fn measure(comm: &Comm, options: &CollectiveOptions) -> Result<Measured> {
             comm.size()
         )));
     }
-    let scratch = Scratch::new(&options.directory, "collective.oc");
-    let mut name = scratch.name().into_bytes();
+    // What rank 0 makes, it removes; nobody else may, whose name is the same.
+    let scratch = (comm.rank() == 0).then(|| Scratch::new(&options.directory, "collective.oc"));
+    let mut name = scratch
+        .as_ref()
+        .map(Scratch::name)
+        .unwrap_or_default()
+        .into_bytes();
     comm.broadcast_vec(0, &mut name)?;
     let name = String::from_utf8_lossy(&name).into_owned();
-    // What rank 0 has made, it removes.
-    let scratch = (comm.rank() == 0).then_some(scratch);
     let made = match (&options.array, comm.rank()) {
         (None, 0) => make(&name, &options.descriptor),
         _ => Ok(()),
