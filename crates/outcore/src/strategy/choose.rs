@@ -9,8 +9,9 @@
 //!
 //! - fetching what is not in the page cache: one request's time until the first
 //!   answer, then `a e + m b`, with `e` that of requests that wait together;
-//! - direct: a request for each run, `r e + u b`; a write that changes parts of
-//!   pages fetches them before;
+//! - direct: a request for each run to the page cache, `r e + u b`, and one to the
+//!   device for what is not there; a write that changes parts of pages fetches
+//!   them before;
 //! - sieving: fetching, `a e + m b` from the page cache, and copying `r` runs of
 //!   `u` bytes; for writing, an access with gaps costs a read and a write;
 //! - mapped: fetching, copying `r` runs of `u` bytes, and page faults: for
@@ -270,7 +271,7 @@ impl Situation<'_> {
                 // Otherwise the system would read ahead of the runs, too.
                 let one_by_one = (2 * PAGE..STREAM).contains(&(useful / count.max(1)));
                 let fetch = self.fetch().filter(|_| one_by_one);
-                (self.cached * cached + (1.0 - self.cached) * device, fetch)
+                (cached + (1.0 - self.cached) * device, fetch)
             }
             Direction::Write => {
                 let parts = useful / count.max(1) < FEW_EDGES && has_edges(runs);
