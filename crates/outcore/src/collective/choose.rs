@@ -34,6 +34,7 @@ use super::request::Request;
 use super::survey::Survey;
 use super::two_phase::planned_window;
 use super::way::CollectiveWay;
+use super::weights::Weights;
 use super::winners::won;
 use crate::array::Array;
 use crate::error::Result;
@@ -183,13 +184,7 @@ impl<'a> Situation<'a> {
     }
 
     fn domains(&self, kind: DomainKind) -> Result<Domains> {
-        let weights = || {
-            let mut weights = super::weights::Weights::new(self.bounds);
-            self.requests
-                .iter()
-                .for_each(|request| weights.add(request));
-            Ok(weights)
-        };
+        let weights = || Ok(Weights::of(self.bounds, self.requests));
         Domains::new(kind, self.array, self.bounds, self.facts.len(), weights)
     }
 

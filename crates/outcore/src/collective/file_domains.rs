@@ -7,7 +7,7 @@ use outcore_geometry::Section;
 
 use super::domains::Domains;
 use super::kind::DomainKind;
-use super::request::Request;
+use super::request::{Request, bounds_of};
 use super::weights::Weights;
 use crate::array::Array;
 use crate::error::{Error, Result};
@@ -26,20 +26,12 @@ impl Array {
             |section| Request::new(self.layout(), section).map_err(Error::geometry(self.name()));
         let requests: Result<Vec<Request>> = sections.iter().map(request).collect();
         let requests = requests?;
-        let filled = requests
-            .iter()
-            .filter(|request| request.start < request.end);
-        let start = filled.clone().map(|request| request.start).min();
-        let end = filled.map(|request| request.end).max();
-        let (Some(start), Some(end)) = (start, end) else {
+        let bounds = bounds_of(&requests);
+        if bounds.0 == bounds.1 {
             return Ok(vec![Vec::new(); sections.len()]);
-        };
-        let weights = || {
-            let mut weights = Weights::new((start, end));
-            requests.iter().for_each(|request| weights.add(request));
-            Ok(weights)
-        };
-        let domains = Domains::new(kind, self, (start, end), sections.len(), weights)?;
+        }
+        let weights = || Ok(Weights::of(bounds, &requests));
+        let domains = Domains::new(kind, self, bounds, sections.len(), weights)?;
         let of_rank = |rank| {
             let pieces = domains
                 .of_rank(rank)

@@ -75,6 +75,17 @@ impl Request {
     }
 }
 
+/// From the first to the last byte that any of these asks for; 0 and 0 if none
+/// asks for anything.
+pub(super) fn bounds_of(requests: &[Request]) -> (u64, u64) {
+    let filled = requests
+        .iter()
+        .filter(|request| request.start < request.end);
+    let start = filled.clone().map(|request| request.start).min();
+    let end = filled.map(|request| request.end).max();
+    (start.unwrap_or(0), end.unwrap_or(0))
+}
+
 fn section_of(words: &[u64]) -> Option<Section> {
     let (axes, mut rest) = words.split_first()?;
     let mut taken = Vec::new();

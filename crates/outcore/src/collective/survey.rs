@@ -9,7 +9,7 @@
 use outcore_geometry::Pattern;
 use outcore_transport::{Comm, Error as TransportError};
 
-use super::request::Request;
+use super::request::{Request, bounds_of};
 use super::weights::Weights;
 use crate::array::Array;
 use crate::error::{Error, Result};
@@ -104,15 +104,10 @@ fn among_few(
         requests.collect()
     };
     let requests = requests?;
-    let filled = requests
-        .iter()
-        .filter(|request| request.start < request.end);
-    let start = filled.clone().map(|request| request.start).min();
-    let end = filled.map(|request| request.end).max();
     Ok(Survey {
         own,
         limit: all.iter().map(|terms| terms[2]).min().unwrap_or(limit),
-        bounds: (start.unwrap_or(0), end.unwrap_or(0)),
+        bounds: bounds_of(&requests),
         requests: Some(requests),
     })
 }
@@ -165,14 +160,11 @@ fn among_many(comm: &Comm, fingerprint: u64, own: Result<(Request, u64)>) -> Res
 impl Survey {
     /// Collective if there are many ranks: how many bytes are asked for where.
     pub(super) fn weights(&self, comm: &Comm) -> Result<Weights> {
-        let mut weights = Weights::new(self.bounds);
-        match &self.requests {
-            Some(requests) => requests.iter().for_each(|request| weights.add(request)),
-            None => {
-                weights.add(&self.own);
-                weights.join(comm)?;
-            }
+        if let Some(requests) = &self.requests {
+            return Ok(Weights::of(self.bounds, requests));
         }
+        let mut weights = Weights::of(self.bounds, std::slice::from_ref(&self.own));
+        weights.join(comm)?;
         Ok(weights)
     }
 }

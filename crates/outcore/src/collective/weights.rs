@@ -32,6 +32,13 @@ impl Weights {
         }
     }
 
+    /// Of these requests, between two offsets.
+    pub(super) fn of(bounds: (u64, u64), requests: &[Request]) -> Self {
+        let mut weights = Self::new(bounds);
+        requests.iter().for_each(|request| weights.add(request));
+        weights
+    }
+
     /// Adds a request.
     pub(super) fn add(&mut self, request: &Request) {
         for bucket in 0..=BUCKETS {
