@@ -2,9 +2,10 @@
 //! each element is looked up by its index.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use outcore::storage::{MemoryStore, RangeLock, Result, Store, Striping};
+use outcore::storage::{RangeLock, Result, Store, Striping};
 use outcore::{
     Array, ArrayDescriptor, AxisSection, ByteOrder, Carrier, Collective, DomainKind, ElementType,
     Layout, MemoryBudget, Phases, Section,
@@ -33,24 +34,25 @@ impl Case {
         self.sections.len()
     }
 
-    fn descriptor(&self) -> ArrayDescriptor {
+    pub(crate) fn descriptor(&self) -> ArrayDescriptor {
         ArrayDescriptor::new(&self.shape, self.element_type)
             .layout(self.layout.parse().unwrap())
             .byte_order(self.byte_order)
     }
 
-    /// The array in a store that holds a different byte everywhere.
-    pub(crate) fn array(&self) -> (Arc<MemoryStore>, Array) {
-        let descriptor = self.descriptor();
-        let len = descriptor.byte_len().unwrap();
-        let bytes: Vec<u8> = (0..len).map(|at| byte(at, 0)).collect();
-        let memory = Arc::new(MemoryStore::from(bytes));
+    /// What the file holds at first: a different byte everywhere.
+    pub(crate) fn contents(&self) -> Vec<u8> {
+        let len = self.descriptor().byte_len().unwrap();
+        (0..len).map(|at| byte(at, 0)).collect()
+    }
+
+    /// The array in a store that says it is striped.
+    pub(crate) fn array_in(&self, store: Arc<dyn Store>) -> Array {
         let store = Arc::new(Striped {
-            inner: memory.clone(),
+            inner: store,
             guarded: self.guarded,
         });
-        let array = Array::in_store("memory", &descriptor, store).unwrap();
-        (memory, array)
+        Array::in_store("striped", &self.descriptor(), store).unwrap()
     }
 
     /// The calls of this case.
@@ -141,7 +143,7 @@ fn offset(layout: &Layout, index: &[u64]) -> u64 {
 /// A store that says it is striped, with or without locks.
 #[derive(Debug)]
 struct Striped {
-    inner: Arc<MemoryStore>,
+    inner: Arc<dyn Store>,
     guarded: bool,
 }
 
@@ -243,7 +245,8 @@ enum Relation {
     Interleaved,
 }
 
-pub(crate) fn cases() -> impl Strategy<Value = Case> {
+/// Random calls by so many ranks.
+pub(crate) fn cases_of(ranks: RangeInclusive<usize>) -> impl Strategy<Value = Case> {
     let array = (
         proptest::collection::vec((0u64..12, 1u64..5), 1..5),
         proptest::sample::select(vec!["row", "column", "axes", "tiled"]),
@@ -263,7 +266,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
         any::<bool>(),
         proptest::sample::select(vec![Carrier::Auto, Carrier::Memory, Carrier::Messages]),
     );
-    let requests = proptest::collection::vec(rough_section(), 1..=16);
+    let requests = proptest::collection::vec(rough_section(), ranks);
     (array, requests, relation, how).prop_map(
         |(
             (axes, kind, element_type, little),

@@ -9,7 +9,8 @@ use outcore::{
 };
 use proptest::prelude::*;
 
-use crate::oracle::cases;
+use crate::oracle::cases_of;
+use crate::properties::in_memory;
 
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
@@ -24,10 +25,10 @@ proptest! {
 
     #[test]
     fn all_ways_do_the_same(
-        case in cases(),
+        case in cases_of(1..=16),
         way in proptest::sample::select(CollectiveWay::ALL.to_vec()),
     ) {
-        let (memory, array) = case.array();
+        let (memory, array) = in_memory(&case);
         let budget = MemoryBudget::of(1 << 30);
         outcore::run(case.ranks(), |comm| {
             let section = &case.sections[comm.rank()];
