@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use oracle::{Case, cases_of};
 use outcore::storage::{Access, FileStore, Store};
-use outcore::{Array, CollectiveWay, Comm, Direction, DomainKind, Error, MemoryBudget};
+use outcore::{Array, Carrier, CollectiveWay, Comm, Direction, DomainKind, Error, MemoryBudget};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
@@ -42,9 +42,17 @@ fn main() -> Result<(), Error> {
         let ranks = comm.size();
         for number in 0..cases {
             let tree = cases_of(ranks..=ranks).new_tree(&mut runner);
-            let case = tree.expect("nothing is rejected").current();
+            let mut case = tree.expect("nothing is rejected").current();
+            // Processes that share no memory can only send.
+            let bytes = case.sections[comm.rank()].count() * case.element_type.size();
+            let mut buffer = comm.node_memory(bytes as usize)?;
+            if buffer.is_none() && case.carrier == Carrier::Memory {
+                case.carrier = Carrier::Auto;
+            }
+            let mut apart = vec![0; bytes as usize];
+            let buffer = buffer.as_deref_mut().unwrap_or(&mut apart);
             let way = CollectiveWay::ALL[number as usize % CollectiveWay::ALL.len()];
-            let outcome = check(comm, &case, way, Path::new(&name));
+            let outcome = check(comm, (&case, way), Path::new(&name), buffer);
             comm.agree(outcome.map_err(|text| format!("{text} ({way}, seed {seed:?}: {case:?})")))?;
         }
 
@@ -58,7 +66,12 @@ fn main() -> Result<(), Error> {
 }
 
 /// One case: all write twice with a plan that is kept, and read what stands there.
-fn check(comm: &Comm, case: &Case, way: CollectiveWay, path: &Path) -> Result<(), String> {
+fn check(
+    comm: &Comm,
+    (case, way): (&Case, CollectiveWay),
+    path: &Path,
+    buffer: &mut [u8],
+) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let store = FileStore::open(path, Access::ReadWrite).map_err(|error| text(&error))?;
     let store: Arc<dyn Store> = Arc::new(store);
@@ -86,8 +99,8 @@ fn check(comm: &Comm, case: &Case, way: CollectiveWay, path: &Path) -> Result<()
             let data = case.data(rank, round);
             case.apply(&mut file, array.layout(), &case.sections[rank], &data);
         }
-        let data = case.data(comm.rank(), round);
-        let written = write.write_bytes(comm, &data);
+        buffer.copy_from_slice(&case.data(comm.rank(), round));
+        let written = write.write_bytes(comm, buffer);
         written.map_err(|error| text(&error))?;
         let mut found = vec![0; file.len()];
         let all = store.read_at(0, &mut found);
@@ -97,10 +110,10 @@ fn check(comm: &Comm, case: &Case, way: CollectiveWay, path: &Path) -> Result<()
             return Err(format!("round {round}: the file holds other bytes"));
         }
         let expected = case.expected(&file, array.layout(), section);
-        let mut found = vec![0xaa; expected.len()];
-        let moved = read.read_bytes(comm, &mut found);
+        buffer.fill(0xaa);
+        let moved = read.read_bytes(comm, buffer);
         let moved = moved.map_err(|error| text(&error))?;
-        if found != expected || moved.useful != expected.len() as u64 {
+        if buffer != expected || moved.useful != expected.len() as u64 {
             return Err(format!("round {round}: other bytes were read"));
         }
     }

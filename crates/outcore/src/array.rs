@@ -304,7 +304,17 @@ impl Array {
 
     /// The same with the section's runs, which may lead to any buffer.
     pub(crate) fn plan_of(&self, section: &Section, runs: Runs, direction: Direction) -> Plan {
-        let Way { method, fetch } = self.situation(section, &runs, direction).way(&runs);
+        let way = self.situation(section, &runs, direction).way(&runs);
+        self.planned(runs, way)
+    }
+
+    /// The same with such a share of the data in the page cache.
+    pub(crate) fn plan_cached(&self, runs: &Runs, direction: Direction, cached: f64) -> Plan {
+        let way = self.situation_of(direction, cached, None).way(runs);
+        self.planned(runs.clone(), way)
+    }
+
+    fn planned(&self, runs: Runs, Way { method, fetch }: Way) -> Plan {
         Plan {
             runs,
             start: self.start,
@@ -367,10 +377,7 @@ impl Array {
     /// About what share of the section's extent is in the page cache; `None`
     /// if the store does not know.
     pub fn cached(&self, section: &Section) -> Result<Option<f64>> {
-        let extent = self.runs(section)?.footprint(0);
-        Ok(self
-            .store
-            .cached(self.start + extent.start, extent.end - extent.start))
+        Ok(self.share_cached(&self.runs(section)?))
     }
 
     fn runs(&self, section: &Section) -> Result<Runs> {
@@ -394,11 +401,14 @@ impl Array {
         if warm.way(runs) == cold.way(runs) {
             return warm;
         }
+        situation(self.share_cached(runs).unwrap_or(0.0))
+    }
+
+    /// The share of what these runs reach over that is in the page cache.
+    pub(crate) fn share_cached(&self, runs: &Runs) -> Option<f64> {
         let extent = runs.footprint(0);
-        let cached = self
-            .store
-            .cached(self.start + extent.start, extent.end - extent.start);
-        situation(cached.unwrap_or(0.0))
+        let start = self.start + extent.start;
+        self.store.cached(start, extent.end - extent.start)
     }
 
     fn situation_of(

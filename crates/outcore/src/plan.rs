@@ -5,6 +5,7 @@ use std::fmt;
 
 use outcore_geometry::{Footprint, Runs};
 
+use crate::strategy::choose::Way;
 use crate::strategy::fetch::Fetch;
 use crate::strategy::sieving::{Accesses, Sieve};
 use crate::strategy::{Method, Strategy};
@@ -28,6 +29,14 @@ impl Plan {
     /// The strategy that made it.
     pub fn strategy(&self) -> Strategy {
         self.method.strategy()
+    }
+
+    /// How it moves.
+    pub(crate) fn way(&self) -> Way {
+        Way {
+            method: self.method,
+            fetch: self.fetch,
+        }
     }
 
     /// The bytes of the section.

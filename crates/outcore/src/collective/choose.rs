@@ -38,11 +38,9 @@ use super::weights::Weights;
 use super::winners::won;
 use crate::array::Array;
 use crate::error::Result;
+use crate::strategy::choose::ALL_CACHED;
 use crate::strategy::profile::Cost;
 use crate::strategy::{Direction, Strategy};
-
-/// With so much in the page cache, all is taken to be there.
-const ALL_CACHED: f64 = 0.98;
 
 /// So many windows of so many bytes are looked at.
 const SAMPLED: u64 = 8;
