@@ -28,6 +28,14 @@ pub(crate) fn in_file_order<T: Clone>(array: &Array, of_axes: &[T]) -> Vec<T> {
     order.map(|axis| of_axes[*axis].clone()).collect()
 }
 
+/// At most `length`, in whole tiles of the layout if it is that long.
+pub(crate) fn whole_tiles_below(array: &Array, axis: usize, length: u64) -> u64 {
+    match array.layout().tile() {
+        Some(tile) if length >= tile[axis] => length / tile[axis] * tile[axis],
+        _ => length,
+    }
+}
+
 /// Fails unless both arrays have the same shape and type.
 pub(crate) fn check_alike(source: &Array, target: &Array) -> Result<()> {
     if source.shape() == target.shape() && source.element_type() == target.element_type() {

@@ -5,6 +5,8 @@
 //! |---|---|
 //! | [`median`] | the median of a window around each element |
 //! | [`laplace`] | Jacobi sweeps for Laplace's equation, several fused into one pass |
+//! | [`fft`] | Fourier transforms along any axes |
+//! | [`adi`] | the heat equation by alternating directions |
 //! | [`matmul`] | products of matrices, block by block or in the papers' GAXPY form |
 //!
 //! The kernels work on dense blocks in the file's own axis order, slowest axis
@@ -16,7 +18,10 @@ mod cpu;
 mod file_order;
 mod fit;
 
+pub mod adi;
+pub mod fft;
 pub mod laplace;
+mod lines;
 pub mod matmul;
 pub mod median;
 mod overlap;

@@ -17,7 +17,7 @@ use super::kernel::MedianKernel;
 use super::key::Real;
 use super::window::Window;
 use crate::block::Block;
-use crate::file_order::{in_file_order, ranges};
+use crate::file_order::{in_file_order, ranges, whole_tiles_below};
 use crate::fit::largest;
 use crate::resources::Resources;
 use crate::slab_writer::SlabWriter;
@@ -152,7 +152,7 @@ impl Pass<'_> {
                 .whole_tiles(*axis, good.min(tile[*axis]))
                 .min(tile[*axis]);
             if let Some(length) = largest(most, limit, |length| self.need::<T>(&with(length))) {
-                return with(self.whole_tiles_below(*axis, length));
+                return with(whole_tiles_below(self.source, *axis, length));
             }
             let candidates = [with(1), with(tile[*axis]), smallest];
             let least = candidates
@@ -169,14 +169,6 @@ impl Pass<'_> {
         match self.source.layout().tile() {
             Some(tile) => length.next_multiple_of(tile[axis]),
             None => length,
-        }
-    }
-
-    /// At most `length`, in whole tiles of the layout if it is that long.
-    fn whole_tiles_below(&self, axis: usize, length: u64) -> u64 {
-        match self.source.layout().tile() {
-            Some(tile) if length >= tile[axis] => length / tile[axis] * tile[axis],
-            _ => length,
         }
     }
 }

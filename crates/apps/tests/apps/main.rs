@@ -3,6 +3,7 @@
 mod arrays;
 mod global_files;
 mod laplace_kernel;
+mod lines;
 mod local_files;
 mod matmul;
 mod median_kernel;
