@@ -5,8 +5,8 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Array, ArrayDescriptor, ByteOrder, Comm, LocalArray, LocalDraft, Order, Result, SharedDraft,
-    shape_text,
+    Array, ArrayDescriptor, ByteOrder, Comm, ElementType, LocalArray, LocalDraft, Order, Result,
+    SharedDraft, shape_text,
 };
 use outcore_apps::Resources;
 
@@ -60,6 +60,10 @@ pub(crate) trait Command: Sync {
     /// What the progress bar says.
     const LABEL: &'static str;
 
+    /// Whether ranks work on files of their own, if the input has such; if not,
+    /// these are one array for all.
+    const APART: bool = true;
+
     /// How often the bytes of the array are made at most.
     fn rounds(&self) -> u64;
 
@@ -74,7 +78,8 @@ impl Application {
     pub(crate) fn run<C: Command>(&self, command: &C) -> Result<()> {
         let ranks = match self.ranks.ranks {
             Some(asked) => Some(asked),
-            None => self.parts()?,
+            None if C::APART => self.parts()?,
+            None => None,
         };
         let work = Work {
             label: C::LABEL,
@@ -82,7 +87,7 @@ impl Application {
             memory: &self.memory,
         };
         let open = |comm: &Comm| {
-            let input = self.open(comm)?;
+            let input = self.open(comm, C::APART)?;
             let bytes = input.bytes().saturating_mul(command.rounds());
             Ok((input, bytes))
         };
@@ -116,9 +121,9 @@ impl Application {
     }
 
     /// Collective: opens the input.
-    fn open(&self, comm: &Comm) -> Result<Input> {
+    fn open(&self, comm: &Comm, apart: bool) -> Result<Input> {
         let array = Array::open_all(comm, &self.input)?;
-        if array.descriptor().local.is_none() {
+        if !apart || array.descriptor().local.is_none() {
             return Ok(Input::Global(Box::new(array)));
         }
         // Overlap areas are filled.
@@ -155,8 +160,14 @@ impl Run<'_> {
     /// Collective: begins an output like the input. Several may be begun, of
     /// which one is committed; the others vanish.
     pub(crate) fn begin(&self) -> Result<Output> {
+        self.begin_of(self.input.descriptor().element_type)
+    }
+
+    /// Collective: the same with other elements.
+    pub(crate) fn begin_of(&self, element_type: ElementType) -> Result<Output> {
         let (comm, name) = (self.comm, &self.application.output);
-        let descriptor = self.output_descriptor();
+        let mut descriptor = self.output_descriptor();
+        descriptor.element_type = element_type;
         let replace = self.application.force;
         if matches!(self.input, Input::Local(_)) {
             return LocalArray::draft_all(comm, name, &descriptor, replace).map(Output::Local);
@@ -169,6 +180,9 @@ impl Run<'_> {
         let mut descriptor = self.input.descriptor().clone();
         descriptor.stripes = None;
         descriptor.byte_order = ByteOrder::NATIVE;
+        if matches!(self.input, Input::Global(_)) {
+            descriptor.local = None;
+        }
         if !output.trim_end_matches('/').ends_with(".oc") {
             // NumPy has two orders and no attributes.
             descriptor.arrangement.tile = None;

@@ -1,5 +1,6 @@
 //! The command `outcore`: one file per subcommand.
 
+mod adi;
 mod application;
 mod bench;
 mod bytes;
@@ -9,6 +10,7 @@ mod copy;
 mod create;
 mod demo;
 mod explain;
+mod fft;
 mod info;
 mod laplace;
 mod matmul;
@@ -72,6 +74,8 @@ enum Command {
     Median(median::Median),
     Laplace(laplace::Laplace),
     Matmul(matmul::Matmul),
+    Fft(fft::Fft),
+    Adi(adi::Adi),
     Explain(explain::Explain),
     Calibrate(calibrate::Calibrate),
     Demo(demo::Demo),
@@ -95,6 +99,8 @@ impl Command {
             | Self::Write(_)
             | Self::Median(_)
             | Self::Laplace(_)
+            | Self::Fft(_)
+            | Self::Adi(_)
             | Self::Calibrate(_)
             | Self::Demo(_)
             | Self::Bench(_)
@@ -133,6 +139,8 @@ fn main() -> ExitCode {
             Command::Median(command) => command.run(),
             Command::Laplace(command) => command.run(),
             Command::Matmul(command) => command.run(),
+            Command::Fft(command) => command.run(),
+            Command::Adi(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Calibrate(command) => command.run(),
             Command::Demo(command) => command.run(),
