@@ -4,6 +4,7 @@
 //! of one case take turns ([`contest()`]), so that a machine that wanders
 //! treats them alike; the limits (plain `pread`, `memcpy`) are contestants too.
 
+mod alltoall;
 mod apps;
 mod collective;
 mod contest;
@@ -22,6 +23,7 @@ mod sections;
 mod simulated;
 mod sweep;
 
+pub use alltoall::{AllToAllOptions, all_to_all, all_to_all_summary};
 pub use apps::{AppsCase, AppsOptions, apps};
 pub use collective::{
     CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,

@@ -153,6 +153,11 @@ impl Hall {
         unsafe { &(*self.desk(rank)).lending }
     }
 
+    /// The number of the next meeting.
+    pub(crate) fn next(&self) -> u32 {
+        self.sequence.get()
+    }
+
     /// Collective: returns when every rank has called it.
     pub(crate) fn meet(&self, group: &Group) -> Result<()> {
         self.say(group, &[])
