@@ -14,6 +14,7 @@ mod laplace;
 mod matmul;
 mod median;
 mod memory;
+mod model;
 mod picture;
 mod progress;
 mod ranks;
@@ -77,6 +78,7 @@ enum Command {
     Demo(demo::Demo),
     Bench(bench::Bench),
     Reproduce(reproduce::Reproduce),
+    Model(model::Model),
 }
 
 /// The exit status of wrong usage; failures have 1.
@@ -98,7 +100,8 @@ impl Command {
             | Self::Calibrate(_)
             | Self::Demo(_)
             | Self::Bench(_)
-            | Self::Reproduce(_) => Ok(()),
+            | Self::Reproduce(_)
+            | Self::Model(_) => Ok(()),
         }
     }
 }
@@ -138,6 +141,7 @@ fn main() -> ExitCode {
             Command::Demo(command) => command.run(),
             Command::Bench(command) => command.run(),
             Command::Reproduce(command) => command.run(),
+            Command::Model(command) => command.run(),
         });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -36,7 +36,7 @@ use crate::segment::{Segment, Ticket};
 const ROOM: usize = 8 << 20;
 
 /// The longest piece that is laid down where the kernel could copy it.
-const FEW: usize = 8 << 10;
+const FEW: usize = 32 << 10;
 
 /// The longest piece that is laid down at once where it cannot.
 const MANY: usize = 64 << 10;
