@@ -37,7 +37,7 @@ Examples:
   outcore model alltoall
   outcore model alltoall --table T4.7 --csv
   outcore model alltoall --mesh 16x32 --bytes 4KiB
-  outcore model alltoall --fat-tree 256 --bytes 1KiB")]
+  outcore model alltoall --fat-tree 256 --links 1 --bytes 1KiB")]
 struct Alltoall {
     /// Only this table
     #[arg(long, value_enum, ignore_case = true)]
@@ -49,6 +49,11 @@ struct Alltoall {
     #[arg(long, value_name = "PROCESSORS", conflicts_with = "table", requires = "bytes",
           value_parser = clap::value_parser!(u32).range(2..=65536))]
     fat_tree: Option<u32>,
+    /// So many messages a link of the tree carries as fast as two processors
+    /// exchange one; on the Delta, 2
+    #[arg(long, value_name = "MESSAGES", default_value_t = 2.0, requires = "fat_tree",
+          value_parser = parse_links)]
+    links: f64,
     /// The bytes from each processor to each
     #[arg(long, value_parser = bytes::parse)]
     bytes: Option<u64>,
@@ -178,8 +183,15 @@ impl Alltoall {
                 "{processors} processors are no power of two"
             )));
         }
-        let (machine, length) = (Machine::delta(bytes as f64), bytes as f64);
-        let bundle = Machine::delta(length * processors as f64 / 2.0);
+        let length = bytes as f64;
+        let machine = |bytes: f64| {
+            let delta = Machine::delta(bytes);
+            Machine {
+                link: delta.exchange / self.links,
+                ..delta
+            }
+        };
+        let (machine, bundle) = (machine(length), machine(length * processors as f64 / 2.0));
         Ok(self.ranked(vec![
             (AllToAll::Lex, fat_tree::lex(&machine, processors, length)),
             (AllToAll::Pex, fat_tree::pex(&machine, processors, length)),
@@ -224,6 +236,12 @@ fn medians(entries: &[AllToAllEntry]) -> String {
         }
     }
     text + "\n"
+}
+
+fn parse_links(text: &str) -> std::result::Result<f64, String> {
+    let links = text.parse::<f64>().ok();
+    let links = links.filter(|links| links.is_finite() && *links > 0.0);
+    links.ok_or_else(|| format!("'{text}' is no number of messages"))
 }
 
 fn parse_mesh(text: &str) -> Result<Mesh> {

@@ -57,5 +57,6 @@ pub use library::library_version;
 pub use operations::set_largest_message;
 pub use run::run;
 pub use segment::set_node_memory;
+pub use stage::set_kernel_copies;
 pub use transport::MpiTransport;
 pub use yardstick::{all_to_all_equal, all_to_all_v_packed};

@@ -18,7 +18,7 @@ fn the_model_stands_beside_the_tables() {
     let mesh = place.ok("model alltoall --mesh 16x32 --bytes 16KiB");
     assert!(mesh.lines().nth(1).unwrap().starts_with("gen "), "{mesh}");
     assert!(mesh.lines().last().unwrap().starts_with("rex"), "{mesh}");
-    let tree = place.ok("model alltoall --fat-tree 256 --bytes 16KiB --csv");
+    let tree = place.ok("model alltoall --fat-tree 256 --links 1 --bytes 16KiB --csv");
     assert!(tree.lines().nth(1).unwrap().starts_with("bex"), "{tree}");
     for wrong in [
         "--mesh 16 --bytes 8",
@@ -28,6 +28,7 @@ fn the_model_stands_beside_the_tables() {
         place.fails(1, &format!("model alltoall {wrong}"));
     }
     place.fails(2, "model alltoall --mesh 4x4");
+    place.fails(2, "model alltoall --fat-tree 16 --links 0 --bytes 8");
     place.fails(2, "model alltoall --table T4.1");
 }
 

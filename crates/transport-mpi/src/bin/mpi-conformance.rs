@@ -4,6 +4,7 @@
 //! mpirun -n 3 mpi-conformance               all that a transport must do
 //!   --parts BYTES                           the same with messages cut into parts
 //!   --apart                                 the same as if on several nodes
+//!   --staged                                the same without the kernel's copies
 //!   --fail R                                rank R fails: everybody gets its error
 //!   --fail-large R                          the same in the middle of large messages
 //!   --fail-loan R                           the same in the middle of visits to memory
@@ -24,7 +25,9 @@
 use std::process::ExitCode;
 
 use outcore_transport::{AllToAll, Comm, Error, Exchange, Result, conformance};
-use outcore_transport_mpi::{library_version, run, set_largest_message, set_node_memory};
+use outcore_transport_mpi::{
+    library_version, run, set_kernel_copies, set_largest_message, set_node_memory,
+};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,6 +45,10 @@ fn main() -> ExitCode {
         }
         "--apart" => {
             set_node_memory(false);
+            report(run(whole))
+        }
+        "--staged" => {
+            set_kernel_copies(false);
             report(run(whole))
         }
         "--fail" => failure(number, |comm| conformance::check_failure(comm, number)),
