@@ -242,7 +242,10 @@ for library in openmpi mpich; do
       check "$library: $example on $ranks ranks" mpirun_of $library $ranks $bin/examples/"$example"
     done
   done
+  check "$library: conformance on 8 ranks" mpirun_of $library 8 $bin/mpi-conformance
+  check "$library: conformance on 5 ranks without the kernel's copies" mpirun_of $library 5 $bin/mpi-conformance --staged
   for ranks in 2 5; do
+    check "$library: wrong lengths in an all-to-all of $ranks ranks" mpirun_of $library $ranks $bin/mpi-conformance --mismatch-all-to-all
     check "$library: conformance on $ranks ranks without shared memory" mpirun_of $library $ranks $bin/mpi-conformance --apart
   done
   check "$library: rank 1 of 5 fails while others visit its memory" mpirun_of $library 5 $bin/mpi-conformance --fail-loan 1

@@ -4,6 +4,8 @@
 //! of one case take turns ([`contest()`]), so that a machine that wanders
 //! treats them alike; the limits (plain `pread`, `memcpy`) are contestants too.
 
+mod alltoall;
+mod alltoall_model;
 mod apps;
 mod collective;
 mod contest;
@@ -22,6 +24,8 @@ mod sections;
 mod simulated;
 mod sweep;
 
+pub use alltoall::{AllToAllOptions, all_to_all, all_to_all_summary};
+pub use alltoall_model::{AllToAllEntry, Modelled, all_to_all_model, all_to_all_tables};
 pub use apps::{AppsCase, AppsOptions, apps};
 pub use collective::{
     CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use outcore::{Cost, Error, ExchangeCost, Result, StorageProfile};
+use outcore::{AllToAllCost, Cost, Error, ExchangeCost, Result, StorageProfile};
 
+use crate::bytes::show;
 use crate::ranks::{Ranks, once, print};
 
 /// Measure what the storage of a directory costs, once, for the cost model
@@ -14,7 +15,8 @@ use crate::ranks::{Ranks, once, print};
 /// arrays on the same file system; without it a fast local disk is assumed.
 ///
 /// With --transport, measure instead what it costs ranks to come to terms and to
-/// send each other data: threads of this machine or, under mpirun, processes.
+/// send each other data, alone and all to all: threads of this machine or, under
+/// mpirun, processes.
 /// That is kept for all programs whose ranks are connected by the same library.
 #[derive(Args)]
 #[command(after_help = "\
@@ -83,10 +85,11 @@ impl Calibrate {
                         return print(&json(serde_json::to_value(cost)));
                     }
                     print(&format!(
-                        "{:<22} {:>10.3} us for each doubling of the ranks\n{}kept in {} for ranks of {}\n",
+                        "{:<22} {:>10.3} us for each doubling of the ranks\n{}{}kept in {} for ranks of {}\n",
                         "coming to terms",
                         cost.meeting * 1e6,
                         line("message", cost.message),
+                        all_to_all(&cost.all_to_all, comm.size()),
                         kept.display(),
                         comm.transport().name()
                     ))
@@ -100,6 +103,31 @@ impl Calibrate {
 
 fn json(profile: serde_json::Result<serde_json::Value>) -> String {
     format!("{:#}\n", profile.expect("numbers can be written"))
+}
+
+/// What all-to-all costs, and what is chosen for these ranks.
+fn all_to_all(cost: &AllToAllCost, ranks: usize) -> String {
+    let message = Cost {
+        each: cost.message,
+        byte: cost.byte,
+    };
+    let shared = Cost {
+        each: cost.meeting,
+        byte: cost.shared_byte,
+    };
+    let chosen = [8, 1 << 10, 32 << 10, 1 << 20].map(|bytes| {
+        let best = cost.best(ranks, bytes, true);
+        format!("{best} for {}", show(bytes as u64))
+    });
+    format!(
+        "{:<22} {:>10.3} us each\n{}{}{:<22} {}\n",
+        "all-to-all: step",
+        cost.step * 1e6,
+        line("  its messages", message),
+        line("  shared, by doubling", shared),
+        "  chosen",
+        chosen.join(", ")
+    )
 }
 
 fn line(name: &str, cost: Cost) -> String {

@@ -16,6 +16,7 @@ mod laplace;
 mod matmul;
 mod median;
 mod memory;
+mod model;
 mod picture;
 mod progress;
 mod ranks;
@@ -81,6 +82,7 @@ enum Command {
     Demo(demo::Demo),
     Bench(bench::Bench),
     Reproduce(reproduce::Reproduce),
+    Model(model::Model),
 }
 
 /// The exit status of wrong usage; failures have 1.
@@ -104,7 +106,8 @@ impl Command {
             | Self::Calibrate(_)
             | Self::Demo(_)
             | Self::Bench(_)
-            | Self::Reproduce(_) => Ok(()),
+            | Self::Reproduce(_)
+            | Self::Model(_) => Ok(()),
         }
     }
 }
@@ -146,6 +149,7 @@ fn main() -> ExitCode {
             Command::Demo(command) => command.run(),
             Command::Bench(command) => command.run(),
             Command::Reproduce(command) => command.run(),
+            Command::Model(command) => command.run(),
         });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

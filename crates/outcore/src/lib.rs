@@ -72,7 +72,9 @@ pub use outcore_geometry::{
     parse_shape, shape_text,
 };
 pub use outcore_storage as storage;
-pub use outcore_transport::{Comm, Error as TransportError, Exchange, Op};
+pub use outcore_transport::{
+    AllToAll, AllToAllCost, Comm, Error as TransportError, Exchange, Op, all_to_all,
+};
 pub use placement::{
     Block, Boundary, InCore, LocalArray, LocalDescriptor, LocalDraft, LocalPlacement, Partition,
     Partitions, Share,

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use outcore_transport::{Comm, Error, launch};
 
+use crate::collective::ExchangeCost;
+
 /// Runs `program` once on each rank and returns the results of the ranks that
 /// live in this process, in rank order: all `ranks` of them on threads; under
 /// an MPI launcher this process' own, and the launcher says how many ranks
@@ -36,7 +38,7 @@ where
     }
     let first_failure = AtomicUsize::new(usize::MAX);
     let outcomes = outcore_transport::threads::run(ranks, |comm| {
-        let outcome = program(comm);
+        let outcome = with_kept_costs(comm, &program);
         if outcome.is_err() {
             // Later failures are mostly consequences of the first.
             let (free, mine) = (usize::MAX, comm.rank());
@@ -58,13 +60,22 @@ where
     failure.map_or(Ok(results), Err)
 }
 
+/// Runs `program` on a handle that knows what was measured for such ranks.
+fn with_kept_costs<T, E, F>(comm: &Comm, program: &F) -> Result<T, E>
+where
+    F: Fn(&Comm) -> Result<T, E>,
+    E: From<Error>,
+{
+    program(&ExchangeCost::adopted(comm)?)
+}
+
 #[cfg(feature = "mpi")]
 fn as_one_rank<T, E, F>(_: &launch::Launcher, program: F) -> Result<Vec<T>, E>
 where
     F: Fn(&Comm) -> Result<T, E> + Sync,
     E: From<Error> + Display,
 {
-    outcore_transport_mpi::run(program).map(|result| vec![result])
+    outcore_transport_mpi::run(|comm| with_kept_costs(comm, &program)).map(|result| vec![result])
 }
 
 #[cfg(not(feature = "mpi"))]

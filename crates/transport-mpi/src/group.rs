@@ -9,6 +9,7 @@ use outcore_transport::{Error, Result};
 use crate::communicator::Communicator;
 use crate::hall::Hall;
 use crate::lend::Memories;
+use crate::stage::Stage;
 use crate::world::World;
 
 /// Which of the two communicators for data a message takes.
@@ -49,6 +50,8 @@ pub(crate) struct Turn {
     hall: Option<Option<Hall>>,
     /// What its ranks can lend.
     memories: Memories,
+    /// Where they lay what they have for one another; made when first needed.
+    stage: Option<Option<Stage>>,
 }
 
 impl Turn {
@@ -73,6 +76,19 @@ impl Turn {
         }
         let hall = self.hall.as_ref().and_then(Option::as_ref);
         Ok(hall.map(|hall| (hall, &mut self.memories)))
+    }
+
+    /// Collective: the hall and the stage of `group`, if its ranks share a node.
+    pub(crate) fn stage(&mut self, group: &Group) -> Result<Option<(&Hall, &Stage)>> {
+        if self.stage.is_none() {
+            self.stage = Some(match self.hall(group)? {
+                Some((hall, _)) => Stage::build(group, hall)?,
+                None => None,
+            });
+        }
+        let hall = self.hall.as_ref().and_then(Option::as_ref);
+        let stage = self.stage.as_ref().and_then(Option::as_ref);
+        Ok(hall.zip(stage))
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) const MOST: usize = 896;
 const SPINS: u32 = 2000;
 
 /// How often a waiting rank gives its core to another before it sleeps.
-const YIELDS: u32 = 12;
+const YIELDS: u32 = 200;
 
 /// How long a rank sleeps before it looks for notices: at first, and at most.
 const NAPS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
@@ -151,6 +151,11 @@ impl Hall {
     pub(crate) fn lending(&self, rank: usize) -> &AtomicU32 {
         // SAFETY: as `entered`.
         unsafe { &(*self.desk(rank)).lending }
+    }
+
+    /// The number of the next meeting.
+    pub(crate) fn next(&self) -> u32 {
+        self.sequence.get()
     }
 
     /// Collective: returns when every rank has called it.

@@ -29,8 +29,8 @@
 //! MPI calls), `notice`, `board` (what the notices said), `outbox` (sends that
 //! nobody waits for), `contexts` and `group` (which rank is who), `world` (what
 //! the process shares), `operations` (the waiting), `all_gather` and `exchange`
-//! (what moves), `segment`, `hall` and `lend` (what ranks of one node do without
-//! messages), `transport` (the calls), `closing` and `run`.
+//! (what moves), `segment`, `hall`, `lend` and `stage` (what ranks of one node do
+//! without messages), `transport` (the calls), `closing` and `run`.
 
 mod all_gather;
 mod board;
@@ -48,6 +48,7 @@ mod outbox;
 mod pause;
 mod run;
 mod segment;
+mod stage;
 mod transport;
 mod world;
 mod yardstick;
@@ -56,5 +57,6 @@ pub use library::library_version;
 pub use operations::set_largest_message;
 pub use run::run;
 pub use segment::set_node_memory;
+pub use stage::set_kernel_copies;
 pub use transport::MpiTransport;
-pub use yardstick::all_to_all_v_packed;
+pub use yardstick::{all_to_all_equal, all_to_all_v_packed};

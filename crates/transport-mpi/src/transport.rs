@@ -117,6 +117,17 @@ impl Transport for MpiTransport {
         }
     }
 
+    fn all_to_all(&self, sends: &[&[u8]], receives: &mut [&mut [u8]]) -> Result<bool> {
+        let mut turn = self.enter_together()?;
+        match turn.stage(&self.group)? {
+            Some((hall, stage)) => {
+                stage.all_to_all(&self.group, hall, sends, receives)?;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
     fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Arc<dyn Transport>>> {
         let mut turn = self.enter_together()?;
         let world = self.group.world;

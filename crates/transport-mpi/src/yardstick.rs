@@ -40,6 +40,40 @@ pub fn all_to_all_v_packed(
     check("MPI_Alltoallv", code)
 }
 
+/// Collective over all ranks, within a [`crate::run()`]: plain `MPI_Alltoall` of
+/// equal parts, in the order of the ranks. A yardstick like
+/// [`all_to_all_v_packed`].
+pub fn all_to_all_equal(send: &[u8], receive: &mut [u8]) -> Result<()> {
+    let world = World::get()?;
+    let part = c_int::try_from(send.len() / world.size);
+    let (Ok(part), true, true) = (
+        part,
+        send.len() == receive.len(),
+        send.len().is_multiple_of(world.size),
+    ) else {
+        return Err(Error::Invalid(format!(
+            "{} bytes to send and {} to receive are no equal parts for {} ranks",
+            send.len(),
+            receive.len(),
+            world.size
+        )));
+    };
+    // SAFETY: both buffers have a part for each rank; the call is over before
+    // the borrows are.
+    let code = unsafe {
+        ffi::MPI_Alltoall(
+            send.as_ptr().cast::<c_void>(),
+            part,
+            ffi::RSMPI_UINT8_T,
+            receive.as_mut_ptr().cast::<c_void>(),
+            part,
+            ffi::RSMPI_UINT8_T,
+            world.internal.raw(),
+        )
+    };
+    check("MPI_Alltoall", code)
+}
+
 /// The counts as MPI wants them, and where the part of each rank begins.
 fn layout(world: &World, len: usize, counts: &[usize]) -> Result<(Vec<c_int>, Vec<c_int>)> {
     let sum = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));

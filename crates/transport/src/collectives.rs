@@ -21,7 +21,6 @@
 
 mod agree;
 mod all_gather;
-mod all_to_all;
 mod broadcast;
 mod deliver;
 mod gather;

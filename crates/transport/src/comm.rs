@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use crate::all_to_all::AllToAllCost;
 use crate::error::{Error, Result};
 use crate::loan::{Loan, Loans, NodeMemory};
 use crate::transport::{Exchange, Transport};
@@ -20,12 +21,30 @@ pub(crate) const RESERVED_TAGS: u16 = 0xff00;
 #[derive(Clone)]
 pub struct Comm {
     transport: Arc<dyn Transport>,
+    all_to_all_cost: AllToAllCost,
 }
 
 impl Comm {
     /// A handle on the group of `transport`.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
-        Self { transport }
+        Self {
+            transport,
+            all_to_all_cost: AllToAllCost::default(),
+        }
+    }
+
+    /// A handle on the same group that chooses all-to-all algorithms by `cost`,
+    /// which must be the same on all ranks. Groups made of it do so, too.
+    pub fn with_all_to_all_cost(&self, cost: AllToAllCost) -> Self {
+        Self {
+            transport: self.transport.clone(),
+            all_to_all_cost: cost,
+        }
+    }
+
+    /// What all-to-all algorithms are chosen by.
+    pub fn all_to_all_cost(&self) -> &AllToAllCost {
+        &self.all_to_all_cost
     }
 
     /// This rank, counted from 0.
@@ -120,7 +139,8 @@ impl Comm {
     /// Collective: divides the group. Ranks with the same colour form a new
     /// group, ordered by `key` and then by rank; `None` joins none.
     pub fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Comm>> {
-        Ok(self.transport.split(colour, key)?.map(Comm::new))
+        let part = self.transport.split(colour, key)?;
+        Ok(part.map(|part| Comm::new(part).with_all_to_all_cost(self.all_to_all_cost)))
     }
 }
 

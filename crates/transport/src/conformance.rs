@@ -5,6 +5,7 @@
 //! must have sent, which each rank can compute. A violation is an
 //! [`Error::Invalid`] that says what was wrong on which rank.
 
+mod all_to_all;
 mod collectives;
 mod deliveries;
 mod exchanges;
@@ -24,6 +25,7 @@ pub fn check(comm: &Comm) -> Result<()> {
     messages::check(comm)?;
     exchanges::check(comm)?;
     collectives::check(comm)?;
+    all_to_all::check(comm)?;
     reductions::check(comm)?;
     deliveries::check(comm)?;
     groups::check(comm)?;

@@ -30,6 +30,7 @@
 //! [`Error::PeerFailed`] with the rank and the cause. Where a failure is to be
 //! survived, all ranks pass their outcomes through [`Comm::agree`].
 
+pub mod all_to_all;
 mod collectives;
 mod comm;
 pub mod conformance;
@@ -40,6 +41,7 @@ mod op;
 pub mod threads;
 mod transport;
 
+pub use all_to_all::{AllToAll, AllToAllCost};
 pub use comm::Comm;
 pub use error::{Error, Result};
 pub use loan::{Loan, Loans, NodeMemory, Reach};

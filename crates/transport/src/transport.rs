@@ -109,6 +109,15 @@ pub trait Transport: Send + Sync {
         Ok(false)
     }
 
+    /// Collective: brings `sends[p]` to rank `p` and fills `receives[p]` from
+    /// there, for all ranks `p`, through memory that the ranks share; `false` on
+    /// all ranks, with nothing done, if they share none. The lengths are as in
+    /// [`Transport::exchange`].
+    fn all_to_all(&self, sends: &[&[u8]], receives: &mut [&mut [u8]]) -> Result<bool> {
+        let _ = (sends, receives);
+        Ok(false)
+    }
+
     /// Collective: divides the group. Ranks with the same colour form a new
     /// group, ordered by `key` and then by rank; `None` joins none.
     fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Arc<dyn Transport>>>;

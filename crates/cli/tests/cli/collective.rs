@@ -218,6 +218,7 @@ fn messages_are_measured_and_kept() {
     let cost: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(cost["meeting"].as_f64().unwrap() > 0.0);
     assert!(cost["message"]["each"].as_f64().unwrap() > 0.0);
+    assert!(cost["all_to_all"]["meeting"].as_f64().unwrap() > 0.0);
     let kept = String::from_utf8(place.bytes("outcore/transports.json")).unwrap();
     let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
     assert_eq!(kept["threads"], cost);

@@ -1,5 +1,6 @@
 //! The program `outcore` as its users see it: every test starts the binary.
 
+mod alltoall;
 mod applications;
 mod bad_placement;
 mod bad_usage;

@@ -359,7 +359,9 @@ impl<'a> Situation<'a> {
             runs += more;
             bytes += wanted;
         }
-        let ExchangeCost { meeting, message } = first.exchange;
+        let ExchangeCost {
+            meeting, message, ..
+        } = first.exchange;
         let exchange = match self.shared {
             true => 0.0,
             false => {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use outcore_transport::{Comm, Exchange};
+use outcore_transport::{AllToAll, AllToAllCost, Comm, Exchange, Op};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -28,6 +28,20 @@ pub struct ExchangeCost {
     pub meeting: f64,
     /// A message between two ranks: the time of one processor.
     pub message: Cost,
+    /// What `auto` chooses all-to-all algorithms by.
+    #[serde(with = "KeptAllToAllCost", default)]
+    pub all_to_all: AllToAllCost,
+}
+
+/// How [`AllToAllCost`] is kept.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "AllToAllCost")]
+struct KeptAllToAllCost {
+    step: f64,
+    message: f64,
+    byte: f64,
+    meeting: f64,
+    shared_byte: f64,
 }
 
 impl Default for ExchangeCost {
@@ -39,6 +53,7 @@ impl Default for ExchangeCost {
                 each: 2e-6,
                 byte: 0.16e-9,
             },
+            all_to_all: AllToAllCost::default(),
         }
     }
 }
@@ -63,14 +78,40 @@ impl ExchangeCost {
         let byte = (large - small).max(0.0) / messages / LARGE as f64;
         let own = [terms / ranks.log2(), each, byte];
         // What the slowest has seen.
-        let all = comm.all_reduce(&own, outcore_transport::Op::Max)?;
+        let all = comm.all_reduce(&own, Op::Max)?;
         Ok(Self {
             meeting: all[0],
             message: Cost {
                 each: all[1],
                 byte: all[2],
             },
+            all_to_all: measure_all_to_all(comm)?,
         })
+    }
+
+    /// Collective: a handle on the same group that chooses all-to-all algorithms
+    /// by what rank 0 has kept, on all ranks.
+    pub(crate) fn adopted(comm: &Comm) -> outcore_transport::Result<Comm> {
+        let own = Self::kept(comm).all_to_all;
+        let mut told = [
+            own.step,
+            own.message,
+            own.byte,
+            own.meeting,
+            own.shared_byte,
+        ];
+        // Threads have read the same file.
+        if !comm.transport().shares_memory() {
+            comm.broadcast(0, &mut told)?;
+        }
+        let [step, message, byte, meeting, shared_byte] = told;
+        Ok(comm.with_all_to_all_cost(AllToAllCost {
+            step,
+            message,
+            byte,
+            meeting,
+            shared_byte,
+        }))
     }
 
     /// Keeps it for programs whose ranks are connected in the same way.
@@ -108,6 +149,38 @@ fn fastest(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
         best = best.min(start.elapsed().as_secs_f64() / ROW as f64);
     }
     Ok(best)
+}
+
+/// Collective: fits the model of all-to-all to what some algorithms take with
+/// short and with longer parts.
+fn measure_all_to_all(comm: &Comm) -> Result<AllToAllCost> {
+    const SHORT: usize = 8;
+    const LONG: usize = 64 << 10;
+    let ranks = comm.size();
+    let seconds = |algorithm: AllToAll, bytes: usize| {
+        let (sent, mut received) = (vec![7u8; bytes * ranks], vec![0u8; bytes * ranks]);
+        let own = fastest(|| Ok(comm.all_to_all_into(&sent, &mut received, algorithm)?))?;
+        Ok::<_, Error>(comm.all_reduce_one(own, Op::Max)?)
+    };
+    let [shared, messages, general] =
+        [AllToAll::Shared, AllToAll::Messages, AllToAll::Gen].map(|way| seconds(way, SHORT));
+    let (shared, messages, general) = (shared?, messages?, general?);
+    let others = (ranks - 1) as f64;
+    // Messages: one step, all messages; general: a step for each. Two ranks
+    // cannot tell them apart.
+    let step = match ranks {
+        2 => messages / 2.0,
+        _ => (general - messages) / (others - 1.0),
+    };
+    let step = step.clamp(0.0, messages);
+    let byte = |short: f64, long: f64| (long - short).max(0.0) / others / (LONG - SHORT) as f64;
+    Ok(AllToAllCost {
+        step,
+        message: (messages - step) / others,
+        byte: byte(messages, seconds(AllToAll::Messages, LONG)?),
+        meeting: shared / f64::from(ranks.next_power_of_two().trailing_zeros()),
+        shared_byte: byte(shared, seconds(AllToAll::Shared, LONG)?),
+    })
 }
 
 /// Every rank sends every other one so many bytes.

@@ -164,6 +164,7 @@ impl Facts {
             exchange: ExchangeCost {
                 meeting: told[6],
                 message: cost(4),
+                ..ExchangeCost::default()
             },
         }
     }

@@ -4,12 +4,14 @@
 //! mpirun -n 3 mpi-conformance               all that a transport must do
 //!   --parts BYTES                           the same with messages cut into parts
 //!   --apart                                 the same as if on several nodes
+//!   --staged                                the same without the kernel's copies
 //!   --fail R                                rank R fails: everybody gets its error
 //!   --fail-large R                          the same in the middle of large messages
 //!   --fail-loan R                           the same in the middle of visits to memory
 //!   --early R                               rank R ends while the others wait for it
 //!   --mismatch                              the last rank sends more than is expected
 //!   --mismatch-exchange                     the same in an exchange, but fewer
+//!   --mismatch-all-to-all                   the last rank has parts of another length
 //!   --leave R                               rank R makes one run, the others two
 //!   --error R                               rank R fails and everybody ends with 1
 //!   --again                                 a failed run, then one that succeeds
@@ -22,8 +24,10 @@
 
 use std::process::ExitCode;
 
-use outcore_transport::{Comm, Error, Exchange, Result, conformance};
-use outcore_transport_mpi::{library_version, run, set_largest_message, set_node_memory};
+use outcore_transport::{AllToAll, Comm, Error, Exchange, Result, conformance};
+use outcore_transport_mpi::{
+    library_version, run, set_kernel_copies, set_largest_message, set_node_memory,
+};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +45,10 @@ fn main() -> ExitCode {
         }
         "--apart" => {
             set_node_memory(false);
+            report(run(whole))
+        }
+        "--staged" => {
+            set_kernel_copies(false);
             report(run(whole))
         }
         "--fail" => failure(number, |comm| conformance::check_failure(comm, number)),
@@ -67,6 +75,7 @@ fn main() -> ExitCode {
             }
             comm.exchange(&mut exchange)
         }),
+        "--mismatch-all-to-all" => mismatch_all_to_all(),
         "--leave" => leave(number),
         "--error" => report(run(|comm| conformance::check_failure(comm, number))),
         "--again" => {
@@ -240,6 +249,32 @@ fn mismatch(f: impl FnOnce(&Comm, usize) -> Result<()>) -> bool {
         Err(error) => report(Err(error)),
         Ok(()) => false,
     }
+}
+
+/// In an all-to-all the last rank has parts of 9 bytes, the others of 8: each
+/// rank must be told, by whatever it does.
+fn mismatch_all_to_all() -> bool {
+    let mut algorithms = AllToAll::ALL.into_iter().chain([AllToAll::Auto]);
+    algorithms.all(|algorithm| {
+        let outcome = run(|comm| {
+            let len = if comm.rank() + 1 == comm.size() { 9 } else { 8 };
+            let sent = vec![1u8; len * comm.size()];
+            let mut received = vec![0u8; len * comm.size()];
+            comm.all_to_all_into(&sent, &mut received, algorithm)?;
+            comm.barrier()
+        });
+        let told = |text: &str| text.contains("which expected");
+        match outcome {
+            Err(error @ (Error::LengthMismatch { .. } | Error::PeerFailed { .. })) => {
+                println!("{algorithm}: {error}");
+                told(&error.to_string())
+            }
+            other => {
+                eprintln!("{algorithm}: {other:?}");
+                false
+            }
+        }
+    })
 }
 
 /// Rank `leaving` ends its process after one run; in the second the others

@@ -143,6 +143,22 @@ impl Comm {
         Ok(Some(combined))
     }
 
+    /// One exchange: a part to each rank, and one from each.
+    fn swap<'a, T: Pod>(
+        &self,
+        sends: impl Iterator<Item = &'a [T]>,
+        receives: impl Iterator<Item = &'a mut [T]>,
+    ) -> Result<()> {
+        let mut exchange = Exchange::with_capacity(self.size(), self.size());
+        for (peer, part) in sends.enumerate() {
+            exchange.send(peer, bytemuck::cast_slice(part));
+        }
+        for (peer, part) in receives.enumerate() {
+            exchange.receive(peer, bytemuck::cast_slice_mut(part));
+        }
+        self.exchange(&mut exchange)
+    }
+
     fn combine_by_chunks<T: Pod>(
         &self,
         values: &[T],
