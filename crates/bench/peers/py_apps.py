@@ -1,7 +1,7 @@
-"""Median filter, Jacobi sweeps and matrix products in Python: NumPy, SciPy, dask and dask-image.
+"""Median filter, Jacobi sweeps, matrix products and Fourier transforms in Python: NumPy, SciPy, dask and dask-image.
 
 py_apps.py PEER INPUT EXTENT SCRATCH: INPUT is a file of EXTENT x EXTENT f32 values; for products a.oc/data.bin
-of f64 values, with the right operand in b.oc/data.bin beside it. Reads commands from
+of f64 values, with the right operand in b.oc/data.bin beside it; for transforms of c64 values. Reads commands from
 standard input, one a line, and answers each with a line: 'prepare' removes the output, 'run' makes it,
 'check' says ok or WRONG. Two threads each; outputs are new files, not synced.
 """
@@ -14,7 +14,7 @@ import numpy as np
 PEER, INPUT, N, SCRATCH = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 SWEEPS = 10
 f4 = np.float32
-number = np.float64 if "matmul" in PEER else f4
+number = np.float64 if "matmul" in PEER else np.complex64 if "fft" in PEER else f4
 at = lambda name: os.path.join(SCRATCH, PEER + "-" + name)
 source = np.memmap(INPUT, number, "r", shape=(N, N))
 
@@ -116,7 +116,20 @@ def dask_matmul():
     to_zarr(chunked @ chunked_right)
 
 
-RUNS = {"memmap-matmul": memmap_matmul, "dask-matmul": dask_matmul,
+def scipy_fft():
+    import scipy.fft
+    scipy.fft.fft2(np.array(source), workers=2).tofile(at("out"))
+
+
+def dask_fft():
+    import scipy.fft
+    along = lambda axis: lambda block: scipy.fft.fft(block, axis=axis)
+    rows = chunked.rechunk((512, N)).map_blocks(along(1), dtype=number)
+    to_zarr(rows.rechunk((N, 512)).map_blocks(along(0), dtype=number))
+
+
+RUNS = {"scipy-fft": scipy_fft, "dask-fft": dask_fft,
+        "memmap-matmul": memmap_matmul, "dask-matmul": dask_matmul,
         "numpy-jacobi": numpy_jacobi, "memmap-jacobi": memmap_jacobi, "dask-jacobi": dask_jacobi,
         "scipy-median": scipy_median, "dask-image-median": dask_median}
 
@@ -131,6 +144,9 @@ def expected():
         return a
     if "matmul" in PEER:
         return source[:64] @ right_operand()
+    if "fft" in PEER:
+        import scipy.fft
+        return scipy.fft.fft2(np.array(source), workers=2)[:64]
     import scipy.ndimage
     return scipy.ndimage.median_filter(np.array(source[:514]), size=3, mode="nearest")[:512]
 
@@ -160,6 +176,7 @@ for line in sys.stdin:
         RUNS[PEER]()
         answer = "ok"
     else:
-        same = np.allclose if "matmul" in PEER else np.array_equal
+        loose = lambda a, b: np.allclose(a, b, atol=1e-4 * np.abs(b).max())
+        same = np.allclose if "matmul" in PEER else loose if "fft" in PEER else np.array_equal
         answer = "ok" if same(found()[:len(right)], right) else "WRONG"
     print(answer, flush=True)

@@ -2,7 +2,7 @@
 //! simpler programs, and other systems.
 //!
 //! Jacobi: 10 sweeps of 8192x8192 f32. Median: 3x3 window on 4096x4096 f32. The
-//! product of matrices is in `matmul.rs`. Out
+//! product of matrices is in `matmul.rs`, the Fourier transform in `fft.rs`. Out
 //! of core means: from a file in the page cache into a new file, with two ranks
 //! and memory for an eighth of the data. Contestants in memory use two threads.
 
@@ -19,6 +19,7 @@ use outcore_apps::median::{MedianKernel, Window, filter};
 use outcore_apps::{Block, Resources};
 
 use crate::contest::{Contestant, contest};
+use crate::fft::fft;
 use crate::io::{Scratch, prime_memory};
 use crate::line::Line;
 use crate::matmul::matmul;
@@ -39,6 +40,8 @@ pub enum AppsCase {
     Jacobi,
     /// The product of two matrices.
     Matmul,
+    /// The Fourier transform along both axes.
+    Fft,
 }
 
 /// What to measure, and how often.
@@ -46,7 +49,7 @@ pub enum AppsCase {
 pub struct AppsOptions {
     /// The application.
     pub case: AppsCase,
-    /// The extent of the matrices to multiply; 4096 if `None`.
+    /// The extent of the matrices to multiply or transform; 4096 if `None`.
     pub extent: Option<u64>,
     /// Where files are made for the time being.
     pub directory: PathBuf,
@@ -67,6 +70,7 @@ pub fn apps(options: &AppsOptions) -> Result<Vec<Line>> {
         AppsCase::Median => (FilterCase::Median, 4096u64),
         AppsCase::Jacobi => (FilterCase::Jacobi, 8192),
         AppsCase::Matmul => return matmul(options),
+        AppsCase::Fft => return fft(options),
     };
     let bytes = extent * extent * 4;
     prime_memory(2 * bytes)?;

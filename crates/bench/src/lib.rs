@@ -10,6 +10,7 @@ mod apps;
 mod collective;
 mod contest;
 mod exchange;
+mod fft;
 mod files;
 mod geometry;
 mod io;

@@ -189,18 +189,6 @@ impl Work {
         let input = self.directory.join("a.oc/data.bin");
         let scratch = self.directory.join("peers");
         let process = PythonPeer::start(python, peer, (&input, self.extent), &scratch)?;
-        let process = Rc::new(process);
-        let ask = |command: &'static str| {
-            let process = Rc::clone(&process);
-            move || process.ask(command)
-        };
-        let (prepare, run, check) = (ask("prepare"), ask("run"), ask("check"));
-        Ok(Contestant {
-            line: self.line(peer, "files"),
-            prepare: Box::new(move || prepare().map(drop)),
-            work: Box::new(move || run().map(drop)),
-            check: Box::new(move || check().unwrap_or(false)),
-            batch: 1,
-        })
+        Ok(process.contestant(self.line(peer, "files")))
     }
 }

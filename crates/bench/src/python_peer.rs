@@ -5,8 +5,12 @@ use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
 
 use outcore::{Error, Result};
+
+use crate::contest::Contestant;
+use crate::line::Line;
 
 const PROGRAM: &str = include_str!("../peers/py_apps.py");
 
@@ -19,7 +23,7 @@ pub(crate) struct PythonPeer {
 
 impl PythonPeer {
     /// Starts `peer` on a file of `extent` x `extent` f32 values (f64 for
-    /// products, with the other operand beside it); waits until it is ready.
+    /// products, with the other operand beside it; c64 for transforms); waits until it is ready.
     pub(crate) fn start(
         python: &Path,
         peer: &'static str,
@@ -63,6 +67,23 @@ impl PythonPeer {
         let told = writeln!(self.pipes.borrow_mut().0, "{command}");
         told.map_err(|error| self.failed(&error.to_string()))?;
         self.answer("ok")
+    }
+
+    /// The process as a contestant of this line.
+    pub(crate) fn contestant<'a>(self, line: Line) -> Contestant<'a> {
+        let process = Rc::new(self);
+        let ask = |command: &'static str| {
+            let process = Rc::clone(&process);
+            move || process.ask(command)
+        };
+        let (prepare, run, check) = (ask("prepare"), ask("run"), ask("check"));
+        Contestant {
+            line,
+            prepare: Box::new(move || prepare().map(drop)),
+            work: Box::new(move || run().map(drop)),
+            check: Box::new(move || check().unwrap_or(false)),
+            batch: 1,
+        }
     }
 
     fn answer(&self, wanted: &str) -> Result<bool> {

@@ -129,9 +129,10 @@ struct Sweep {
 
 /// Applications out of core, beside the same work in memory and other systems
 ///
-/// The median filter (3x3, 4096x4096 f32), ten Jacobi sweeps (8192x8192 f32) or
-/// the product of two matrices (4096x4096 f64), from files to a new file, with
-/// two ranks (or two threads) and memory for an eighth of the data.
+/// The median filter (3x3, 4096x4096 f32), ten Jacobi sweeps (8192x8192 f32), the
+/// product of two matrices (4096x4096 f64) or the Fourier transform along both axes
+/// (4096x4096 c64), from files to a new file, with two ranks (or two threads) and
+/// memory for an eighth of the data.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -142,7 +143,7 @@ struct Apps {
     /// The application
     #[arg(long, value_enum)]
     case: Application,
-    /// The extent of the matrices to multiply [default: 4096]
+    /// The extent of what is multiplied or transformed [default: 4096]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=65536))]
     extent: Option<u64>,
     /// Print comma-separated values
@@ -167,6 +168,7 @@ enum Application {
     Median,
     Jacobi,
     Matmul,
+    Fft,
 }
 
 impl Apps {
@@ -176,6 +178,7 @@ impl Apps {
                 Application::Median => AppsCase::Median,
                 Application::Jacobi => AppsCase::Jacobi,
                 Application::Matmul => AppsCase::Matmul,
+                Application::Fft => AppsCase::Fft,
             },
             extent: self.extent,
             directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
