@@ -12,6 +12,7 @@ mod explain;
 mod formats;
 mod full_disk;
 mod launcher;
+mod lines;
 mod matmul;
 mod memory;
 mod names;
