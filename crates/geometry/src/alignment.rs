@@ -28,7 +28,7 @@ use crate::distribution::{Distribution, check_axes, part_of_array, product};
 use crate::error::{Error, Result};
 use crate::section::Section;
 use crate::shape::{checked_product, element_count, shape_text};
-use line::Line;
+pub(crate) use line::Line;
 
 /// What one axis of a template does for an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -147,6 +147,12 @@ impl Alignment {
         &self.axes
     }
 
+    /// For each axis of the array how it stands on the template axis aligned
+    /// with it.
+    pub(crate) fn lines(&self) -> &[Option<Line>] {
+        &self.lines
+    }
+
     /// Distributes the array as `template` is distributed.
     pub fn distribute(self, template: Distribution) -> Result<AlignedDistribution> {
         if self.template != template.shape() {
@@ -184,6 +190,26 @@ impl Alignment {
 pub struct AlignedDistribution {
     alignment: Alignment,
     template: Distribution,
+}
+
+/// An array that is its own template.
+impl From<Distribution> for AlignedDistribution {
+    fn from(template: Distribution) -> Self {
+        let axes = template.shape().len();
+        let lines = (0..axes).map(|axis| Line {
+            template_axis: axis,
+            ..Line::identity()
+        });
+        Self {
+            alignment: Alignment {
+                shape: template.shape().into(),
+                template: template.shape().into(),
+                axes: (0..axes).map(TemplateAxis::identity).collect(),
+                lines: lines.map(Some).collect(),
+            },
+            template,
+        }
+    }
 }
 
 impl AlignedDistribution {
@@ -341,7 +367,7 @@ impl AlignedDistribution {
 
     /// The coordinates of `rank`, if it owns something along the template
     /// axes that replicate the array or fix it.
-    fn candidate(&self, rank: u64) -> Option<Vec<u64>> {
+    pub(crate) fn candidate(&self, rank: u64) -> Option<Vec<u64>> {
         let coordinates = self.template.coordinates(rank)?;
         let axes = self
             .alignment

@@ -165,6 +165,17 @@ impl DistributedAxis {
         })
     }
 
+    /// An axis that is not distributed; `extent` must be below 2^63.
+    pub(crate) fn collapsed(extent: u64) -> Self {
+        Self {
+            kind: AxisDistribution::Collapsed,
+            extent,
+            ranks: 1,
+            block: extent.max(1),
+            period: extent.max(1),
+        }
+    }
+
     /// The kind of distribution, as given.
     pub fn kind(&self) -> AxisDistribution {
         self.kind
