@@ -365,6 +365,31 @@ impl AlignedDistribution {
             .collect()
     }
 
+    /// Where a box of local indices of `rank`, which must hold them, stands in the
+    /// whole array.
+    pub fn globals(&self, rank: u64, local: &Section) -> Section {
+        let Some(coordinates) = self.candidate(rank) else {
+            return Section::empty(self.shape().len());
+        };
+        let lines = self.alignment.lines.iter().zip(self.shape());
+        let globals = |((line, extent), taken): ((&Option<Line>, &u64), &AxisSection)| {
+            let (lower, upper) = taken.bounds();
+            let Some(line) = line else {
+                return AxisSection::span(lower, upper);
+            };
+            let on = line.template_axis;
+            let (axis, at) = (&self.template.axes()[on], coordinates[on]);
+            if line.stride == 1 && line.offset == 0 {
+                return axis.globals(at, lower, upper);
+            }
+            let all: Option<Vec<u64>> = (lower..upper)
+                .map(|local| line.at(axis, at, local, *extent))
+                .collect();
+            AxisSection::list(all.unwrap_or_default()).expect("indices ascend with local ones")
+        };
+        part_of_array(lines.zip(local.axes()).map(globals).collect())
+    }
+
     /// The coordinates of `rank`, if it owns something along the template
     /// axes that replicate the array or fix it.
     pub(crate) fn candidate(&self, rank: u64) -> Option<Vec<u64>> {

@@ -220,6 +220,24 @@ impl DistributedAxis {
         local / self.block * self.period + rank * self.block + local % self.block
     }
 
+    /// The indices that are `lower..upper` on `rank`, which must own as many:
+    /// evenly spaced if they are, or else a list.
+    pub fn globals(&self, rank: u64, lower: u64, upper: u64) -> AxisSection {
+        if lower >= upper {
+            return AxisSection::span(0, 0);
+        }
+        let place = |local| self.to_global(rank, local);
+        let (first, last) = (place(lower), place(upper - 1));
+        if last - first == upper - 1 - lower {
+            return AxisSection::span(first, last + 1);
+        }
+        if self.block == 1 {
+            return progression(first, last, upper - lower);
+        }
+        let all: Vec<u64> = (lower..upper).map(place).collect();
+        AxisSection::list(all).expect("indices ascend with local ones")
+    }
+
     /// How many indices `rank` owns.
     pub fn local_count(&self, rank: u64) -> u64 {
         self.count_below(rank, self.extent)

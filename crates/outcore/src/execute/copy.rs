@@ -129,25 +129,31 @@ fn check(start: usize, step: u64, pass: &Pass, len: usize) {
     assert!(end <= len as u64, "a pass must lie inside its buffer");
 }
 
-/// Copies `count` pieces of `len` bytes between places that are `step` apart.
+/// Copies `count` pieces of `len` bytes between places that are so many bytes
+/// apart.
 ///
 /// # Safety
 ///
 /// All pieces lie in memory that may be read from, or written to, and no piece
 /// of the one overlaps with one of the other.
-unsafe fn strided(from: (*const u8, usize), to: (*mut u8, usize), (count, len): (usize, usize)) {
-    // SAFETY: passed on to the caller. A length that is known lets the
-    // compiler move each piece in registers.
-    unsafe {
-        match len {
-            1 => pieces(from, to, count, 1),
-            2 => pieces(from, to, count, 2),
-            4 => pieces(from, to, count, 4),
-            8 => pieces(from, to, count, 8),
-            16 => pieces(from, to, count, 16),
-            _ => pieces(from, to, count, len),
-        }
+pub(crate) unsafe fn strided(
+    from: (*const u8, usize),
+    to: (*mut u8, usize),
+    (count, len): (usize, usize),
+) {
+    macro_rules! of_known_length {
+        ($($known:literal)*) => {
+            // SAFETY: passed on to the caller. A length that is known lets the
+            // compiler move each piece in registers.
+            unsafe {
+                match len {
+                    $($known => pieces(from, to, count, $known),)*
+                    _ => pieces(from, to, count, len),
+                }
+            }
+        };
     }
+    of_known_length!(1 2 3 4 6 8 10 12 16 20 24 28 32 36 40 44 48 56 64 72 80 88 96 104 112 120 128)
 }
 
 /// See [`strided`].
