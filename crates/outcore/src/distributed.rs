@@ -14,9 +14,7 @@
 use std::ops::Range;
 
 use bytemuck::Pod;
-use outcore_geometry::{
-    AlignedDistribution, Alignment, Distribution, Pieces, Section, shape_text,
-};
+use outcore_geometry::{AlignedDistribution, Alignment, Distribution, Pieces, Section, shape_text};
 use outcore_transport::{Comm, NodeMemory, Op};
 
 use crate::array::Array;
@@ -287,7 +285,11 @@ impl<T: Pod + Element> DistributedArray<T> {
             calls.read_into(comm, &piece.section, &mut turned)?;
             let from: &[u8] = bytemuck::cast_slice(&turned);
             let to = bytemuck::cast_slice_mut(values);
-            reorder(&piece.section.shape(), (from, order), (to, &piece.shape_order));
+            reorder(
+                &piece.section.shape(),
+                (from, order),
+                (to, &piece.shape_order),
+            );
         }
         Ok(())
     }
@@ -307,7 +309,11 @@ impl<T: Pod + Element> DistributedArray<T> {
             turned.resize(values.len(), T::zeroed());
             let from: &[u8] = bytemuck::cast_slice(values);
             let to = bytemuck::cast_slice_mut(&mut turned);
-            reorder(&piece.section.shape(), (from, &piece.shape_order), (to, order));
+            reorder(
+                &piece.section.shape(),
+                (from, &piece.shape_order),
+                (to, order),
+            );
             calls.write(comm, &piece.section, &turned)?;
         }
         Ok(())
@@ -376,7 +382,10 @@ impl Indices {
     fn new(lists: Vec<Vec<u64>>) -> Self {
         Self {
             places: vec![0; lists.len()],
-            index: lists.iter().filter_map(|list| list.first().copied()).collect(),
+            index: lists
+                .iter()
+                .filter_map(|list| list.first().copied())
+                .collect(),
             begun: false,
             lists,
         }

@@ -159,7 +159,15 @@ pub struct RedistributionPlan {
     arrival: Arrival,
     steps: Vec<Step>,
     place: (usize, usize),
-    kept: Mutex<(Kept, Vec<Between>)>,
+    kept: Mutex<(Kept, Stations)>,
+}
+
+/// What a plan of several steps keeps for the arrays in between: memory for
+/// elements of one size.
+#[derive(Debug, Default)]
+struct Stations {
+    size: usize,
+    memory: Vec<Between>,
 }
 
 /// Memory for an array between two steps.
@@ -208,7 +216,9 @@ impl RedistributionPlan {
         }
         let stations = match method {
             RedistributionMethod::Gcd => through(from, to, gcd),
-            RedistributionMethod::Lcm => through(from, to, |x, y| (x / gcd(x, y)).saturating_mul(y)),
+            RedistributionMethod::Lcm => {
+                through(from, to, |x, y| (x / gcd(x, y)).saturating_mul(y))
+            }
             RedistributionMethod::ByAxis => by_axis(from, to, comm.size() as u64),
             _ => Vec::new(),
         };
@@ -346,27 +356,22 @@ impl RedistributionPlan {
         &self,
         comm: &Comm,
         transfer: &mut Transfer<'_>,
-        (kept, between): (&mut Kept, &mut Vec<Between>),
+        (kept, between): (&mut Kept, &mut Stations),
         backwards: bool,
     ) -> Result<()> {
         let (size, rank) = (transfer.size, comm.rank() as u64);
-        let need = |station: &Step| station.what.target().local_count(rank) as usize * size;
-        let stations = &self.steps[..self.steps.len() - 1];
-        let fits = between.len() == stations.len()
-            && stations
-                .iter()
-                .zip(between.iter_mut())
-                .all(|(station, memory)| memory.bytes().len() == need(station));
-        // Sizes of elements are the same on all ranks, so they decide alike
-        // unless a station has nothing on this one.
-        if comm.all_reduce(&[u64::from(!fits)], crate::Op::Sum)?[0] > 0 {
-            between.clear();
-            for station in stations {
-                between.push(Between::new(comm, need(station))?);
+        // Elements have the same size on all ranks, so they decide alike.
+        if between.memory.is_empty() || between.size != size {
+            between.memory.clear();
+            between.size = size;
+            for station in &self.steps[..self.steps.len() - 1] {
+                let count = station.what.target().local_count(rank) as usize;
+                between.memory.push(Between::new(comm, count * size)?);
             }
         }
         let mut steps: Vec<&Step> = self.steps.iter().collect();
-        let mut memories: Vec<&mut [u8]> = between.iter_mut().map(Between::bytes).collect();
+        let memories = between.memory.iter_mut().map(Between::bytes);
+        let mut memories: Vec<&mut [u8]> = memories.collect();
         if backwards {
             steps.reverse();
             memories.reverse();
@@ -441,11 +446,22 @@ impl RedistributionPlan {
 /// Which steps there are, and with whom this rank exchanges what.
 impl fmt::Display for RedistributionPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}, {} of 1 element or more", self.method, count_text(self.steps.len(), "step"))?;
+        writeln!(
+            f,
+            "{}: {}",
+            self.method,
+            count_text(self.steps.len(), "step")
+        )?;
         let rank = self.place.0 as u64;
         for step in &self.steps {
             writeln!(f, "  {}", step.what)?;
-            for (number, axis) in step.what.sends(rank, u64::MAX).into_iter().flatten().enumerate() {
+            for (number, axis) in step
+                .what
+                .sends(rank, u64::MAX)
+                .into_iter()
+                .flatten()
+                .enumerate()
+            {
                 writeln!(
                     f,
                     "    axis {number}: {} rounds of {}, and {}",
@@ -455,7 +471,11 @@ impl fmt::Display for RedistributionPlan {
                 )?;
             }
             for (to, count) in step.what.sent(rank) {
-                writeln!(f, "    to rank {to}: {}", count_text(count as usize, "element"))?;
+                writeln!(
+                    f,
+                    "    to rank {to}: {}",
+                    count_text(count as usize, "element")
+                )?;
             }
         }
         Ok(())

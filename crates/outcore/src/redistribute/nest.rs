@@ -92,11 +92,7 @@ pub(super) struct Nest {
 
 impl Nest {
     /// The loops of `exchanges`, one an axis of `what`, between two ends.
-    pub(super) fn new(
-        what: &Redistribution,
-        exchanges: &[AxisExchange],
-        ends: [Which; 2],
-    ) -> Self {
+    pub(super) fn new(what: &Redistribution, exchanges: &[AxisExchange], ends: [Which; 2]) -> Self {
         let sides = what.source().axes().iter().zip(what.target().axes());
         let mut axes: Vec<_> = exchanges.iter().zip(sides).collect();
         let mut unit = 1;
@@ -107,7 +103,8 @@ impl Nest {
             axes.pop();
         }
         let axis = |(exchange, (source, target)): (&AxisExchange, (&AxisSide, &AxisSide))| {
-            let moves = |strips: &[Strip]| strips.iter().map(|strip| as_move(strip, ends)).collect();
+            let moves =
+                |strips: &[Strip]| strips.iter().map(|strip| as_move(strip, ends)).collect();
             let slots = |which: Which| match which {
                 Which::Source | Which::PackedBySource => source.ranks() as usize,
                 Which::Target | Which::PackedByTarget => target.ranks() as usize,
@@ -319,13 +316,21 @@ impl Row<'_> {
         let mut round = 0;
         while round < axis.rounds {
             let rounds = near.min(axis.rounds - round);
-            for strip in axis.strips.iter().filter(|strip| self.trip.takes(number, strip)) {
+            for strip in axis
+                .strips
+                .iter()
+                .filter(|strip| self.trip.takes(number, strip))
+            {
                 // SAFETY: passed on to the caller.
                 unsafe { self.strip(strip, round, rounds) }
             }
             round += rounds;
         }
-        for strip in axis.rest.iter().filter(|strip| self.trip.takes(number, strip)) {
+        for strip in axis
+            .rest
+            .iter()
+            .filter(|strip| self.trip.takes(number, strip))
+        {
             // SAFETY: passed on to the caller.
             unsafe { self.strip(strip, 0, 1) }
         }
@@ -347,7 +352,9 @@ impl Row<'_> {
         // SAFETY: passed on to the caller.
         unsafe {
             match (rounds, strip.count) {
-                (rounds, 1) => self.pieces([one, other], [from.advance, to.advance], rounds, strip.len),
+                (rounds, 1) => {
+                    self.pieces([one, other], [from.advance, to.advance], rounds, strip.len)
+                }
                 (1, count) => self.pieces([one, other], [from.step, to.step], count, strip.len),
                 _ => {
                     for at in 0..rounds {

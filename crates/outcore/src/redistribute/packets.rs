@@ -259,7 +259,9 @@ fn fetch(
         let offset = usize::from_ne_bytes(offset);
         match offset.checked_add(packet.count * all) {
             Some(end) if offset > 0 && end <= len => Ok(memory.wrapping_add(offset).cast_mut()),
-            _ => Err(wrong(format!("rank {sender} lends no packet for this rank"))),
+            _ => Err(wrong(format!(
+                "rank {sender} lends no packet for this rank"
+            ))),
         }
     };
     let starts: Result<Vec<_>> = half.packets.iter().map(start).collect();

@@ -167,7 +167,11 @@ fn lent(
     Ok(Ends {
         parts: parts?,
         base: side.rank_at(&vec![0; side.axes().len()]) as usize,
-        weights: side.weights().iter().map(|weight| *weight as usize).collect(),
+        weights: side
+            .weights()
+            .iter()
+            .map(|weight| *weight as usize)
+            .collect(),
     })
 }
 
@@ -201,8 +205,18 @@ pub(super) struct Packet {
 impl Half {
     fn new(what: &Redistribution, axes: &[AxisExchange], rank: u64, as_source: bool) -> Self {
         let (own, others, which, packed) = match as_source {
-            true => (what.source(), what.target(), Which::Source, Which::PackedByTarget),
-            false => (what.target(), what.source(), Which::Target, Which::PackedBySource),
+            true => (
+                what.source(),
+                what.target(),
+                Which::Source,
+                Which::PackedByTarget,
+            ),
+            false => (
+                what.target(),
+                what.source(),
+                Which::Target,
+                Which::PackedBySource,
+            ),
         };
         let nest = Nest::new(what, axes, [which, packed]);
         let at = own.coordinates(rank).unwrap_or_default();
@@ -222,7 +236,9 @@ impl Half {
                 *slot = rest % extent;
                 rest /= extent;
             }
-            let shape: Vec<u64> = (0..slots.len()).map(|axis| count(axis, slots[axis])).collect();
+            let shape: Vec<u64> = (0..slots.len())
+                .map(|axis| count(axis, slots[axis]))
+                .collect();
             let first = others.rank_at(&slots);
             let copies = others.copies().iter();
             Packet {
