@@ -1,6 +1,7 @@
 //! `outcore bench`: how fast outcore is, beside the limits of this machine.
 
 mod collective;
+mod redistribute;
 
 use std::path::PathBuf;
 
@@ -27,6 +28,7 @@ enum Name {
     Io(Io),
     Sections(Sections),
     Collective(collective::Collective),
+    Redistribute(redistribute::Redistribute),
     Sweep(Sweep),
     Apps(Apps),
 }
@@ -189,6 +191,7 @@ impl Bench {
             Name::Io(options) => (options.run()?, options.csv),
             Name::Sections(options) => (options.run()?, options.csv),
             Name::Collective(options) => (options.run()?, options.csv),
+            Name::Redistribute(options) => (options.run()?, options.csv),
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
         };

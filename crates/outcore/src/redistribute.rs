@@ -132,6 +132,11 @@ impl<'a> Transfer<'a> {
             size: size_of::<T>(),
         }
     }
+
+    /// Both parts as bytes.
+    pub fn parts(&mut self) -> (&[u8], &mut [u8]) {
+        (self.source, self.target)
+    }
 }
 
 /// How arrays get from one distribution to another.
@@ -292,9 +297,12 @@ impl RedistributionPlan {
         self.steps.iter().map(Step::tables).sum()
     }
 
-    /// Computes the table for memory now, and returns how many strips it has.
+    /// Computes the tables of its carrier now, not when they are first needed,
+    /// and returns how many strips they have.
     pub fn prepare(&self, comm: &Comm) -> usize {
-        self.steps.iter().map(|step| step.strips(comm)).sum()
+        let messages = self.carrier == Carrier::Messages;
+        let steps = self.steps.iter();
+        steps.map(|step| step.prepare(comm, messages)).sum()
     }
 
     /// To whom this rank sends how many elements in the first step.

@@ -45,9 +45,16 @@ impl Step {
         usize::from(self.share.get().is_some()) + usize::from(self.halves.get().is_some())
     }
 
-    /// The strips of the table of copies through memory.
-    pub(super) fn strips(&self, comm: &Comm) -> usize {
-        self.share(comm).strips()
+    /// Makes the table for memory or for messages, and returns how many strips
+    /// it has.
+    pub(super) fn prepare(&self, comm: &Comm, messages: bool) -> usize {
+        match messages {
+            false => self.share(comm).strips(),
+            true => {
+                let halves = self.halves(comm).iter().flatten();
+                halves.map(|half| half.nest.strips()).sum()
+            }
+        }
     }
 
     fn share(&self, comm: &Comm) -> &Nest {
