@@ -129,6 +129,21 @@ fn check(start: usize, step: u64, pass: &Pass, len: usize) {
     assert!(end <= len as u64, "a pass must lie inside its buffer");
 }
 
+/// Runs `$copy` with `$len`, which is known to the compiler where that is one of
+/// the usual ones: so a piece is moved in registers.
+macro_rules! of_known_length {
+    ($len:ident => $copy:expr; $($known:literal)*) => {
+        match $len {
+            $($known => { let $len: usize = $known; $copy })*
+            $len => $copy,
+        }
+    };
+    ($len:ident => $copy:expr) => {
+        of_known_length!($len => $copy; 1 2 3 4 6 8 10 12 16 20 24 28 32 36 40 44 48 56 64 72 80
+            88 96 104 112 120 128)
+    };
+}
+
 /// Copies `count` pieces of `len` bytes between places that are so many bytes
 /// apart.
 ///
@@ -141,19 +156,19 @@ pub(crate) unsafe fn strided(
     to: (*mut u8, usize),
     (count, len): (usize, usize),
 ) {
-    macro_rules! of_known_length {
-        ($($known:literal)*) => {
-            // SAFETY: passed on to the caller. A length that is known lets the
-            // compiler move each piece in registers.
-            unsafe {
-                match len {
-                    $($known => pieces(from, to, count, $known),)*
-                    _ => pieces(from, to, count, len),
-                }
-            }
-        };
-    }
-    of_known_length!(1 2 3 4 6 8 10 12 16 20 24 28 32 36 40 44 48 56 64 72 80 88 96 104 112 120 128)
+    // SAFETY: passed on to the caller.
+    unsafe { of_known_length!(len => pieces(from, to, count, len)) }
+}
+
+/// Copies one piece, as [`strided`] does many.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+pub(crate) unsafe fn once(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: passed on to the caller.
+    unsafe { of_known_length!(len => std::ptr::copy_nonoverlapping(from, to, len)) }
 }
 
 /// See [`strided`].

@@ -3,20 +3,23 @@
 //!
 //! The product of the strips of all axes is never written down. The slower
 //! axes are walked index by index; along the last one each strip is a loop of
-//! pieces of equal length, which is what the processor does quickly. If a
-//! period is short, so many rounds of it are done strip by strip as stay in
-//! the nearest cache on both sides: so every line of memory is fetched once,
-//! although a strip touches but a part of it.
+//! pieces of equal length, which is what the processor does quickly. The strips
+//! of a period are in ascending order on every part, and its rounds follow one
+//! another: so memory is gone through in order on both sides, although a strip
+//! touches but a part of each line.
 //!
 //! Trailing axes that lie whole on one rank before and after are part of the
 //! element (`unit`).
 
 use outcore_geometry::{AxisExchange, AxisSide, Place, Redistribution, Strip};
 
-use crate::execute::copy::strided;
+use crate::execute::copy::{once, strided};
 
-/// The bytes of each side that are gone through strip by strip.
-const NEAR: usize = 16 << 10;
+/// The bytes that are gone through thread by thread.
+const NEAR: usize = 2560;
+
+/// From this length on pieces are copied in the order of memory alone.
+const LONG: usize = 40;
 
 /// No strip spans more positions than this.
 pub(super) const CUT: u64 = 2 << 10;
@@ -74,7 +77,6 @@ struct Move {
 struct Axis {
     strips: Vec<Move>,
     rounds: usize,
-    period: usize,
     rest: Vec<Move>,
     /// How many slots either end has.
     slots: [usize; 2],
@@ -112,7 +114,6 @@ impl Nest {
             Axis {
                 strips: moves(exchange.strips()),
                 rounds: exchange.rounds() as usize,
-                period: exchange.period() as usize,
                 rest: moves(exchange.rest()),
                 slots: ends.map(slots),
             }
@@ -166,6 +167,7 @@ impl Nest {
             trip,
             bytes,
             bases: [Vec::new(), Vec::new()],
+            threads: Vec::new(),
         };
         let mut at = [vec![(0, 0); self.axes.len()], vec![(0, 0); self.axes.len()]];
         // SAFETY: passed on to the caller.
@@ -276,6 +278,8 @@ struct Row<'a> {
     bytes: usize,
     /// For each slot of either end where the line begins.
     bases: [Vec<*mut u8>; 2],
+    /// Kept from line to line.
+    threads: Vec<Thread>,
 }
 
 impl Row<'_> {
@@ -311,77 +315,72 @@ impl Row<'_> {
     /// # Safety
     ///
     /// As [`Nest::run`].
-    unsafe fn along(&self, axis: &Axis, number: usize) {
-        let near = (NEAR / (axis.period * self.bytes).max(1)).max(1);
-        let mut round = 0;
-        while round < axis.rounds {
-            let rounds = near.min(axis.rounds - round);
-            for strip in axis
-                .strips
-                .iter()
-                .filter(|strip| self.trip.takes(number, strip))
-            {
-                // SAFETY: passed on to the caller.
-                unsafe { self.strip(strip, round, rounds) }
-            }
-            round += rounds;
-        }
+    unsafe fn along(&mut self, axis: &Axis, number: usize) {
+        // Rounds: strips of single pieces as threads, others one by one.
+        let mut threads = std::mem::take(&mut self.threads);
+        threads.clear();
+        let mut others = false;
         for strip in axis
-            .rest
+            .strips
             .iter()
             .filter(|strip| self.trip.takes(number, strip))
         {
-            // SAFETY: passed on to the caller.
-            unsafe { self.strip(strip, 0, 1) }
-        }
-    }
-
-    /// `rounds` rounds of a strip, from `round` on.
-    ///
-    /// # Safety
-    ///
-    /// As [`Nest::run`].
-    #[inline]
-    unsafe fn strip(&self, strip: &Move, round: usize, rounds: usize) {
-        let [one, other] = [0, 1].map(|end| {
-            let place = &strip.ends[end];
-            let offset = (place.at + round * place.advance) * self.bytes;
-            self.bases[end][place.slot].wrapping_add(offset)
-        });
-        let [from, to] = strip.ends;
-        // SAFETY: passed on to the caller.
-        unsafe {
-            match (rounds, strip.count) {
-                (rounds, 1) => {
-                    self.pieces([one, other], [from.advance, to.advance], rounds, strip.len)
-                }
-                (1, count) => self.pieces([one, other], [from.step, to.step], count, strip.len),
-                _ => {
-                    for at in 0..rounds {
-                        let begin = [
-                            one.wrapping_add(at * from.advance * self.bytes),
-                            other.wrapping_add(at * to.advance * self.bytes),
-                        ];
-                        self.pieces(begin, [from.step, to.step], strip.count, strip.len);
-                    }
-                }
+            match strip.count {
+                1 => threads.push(self.thread(strip)),
+                _ => others = true,
             }
         }
+        // SAFETY: passed on to the caller.
+        unsafe { weave(&threads, axis.rounds) }
+        self.threads = threads;
+        let takes = |strip: &&Move| self.trip.takes(number, strip);
+        for round in 0..if others { axis.rounds } else { 0 } {
+            let strips = axis.strips.iter().filter(|strip| strip.count > 1);
+            for strip in strips.filter(takes) {
+                // SAFETY: passed on to the caller.
+                unsafe { self.strip(strip, round) }
+            }
+        }
+        for strip in axis.rest.iter().filter(takes) {
+            // SAFETY: passed on to the caller.
+            unsafe { self.strip(strip, 0) }
+        }
     }
 
+    /// A strip of single pieces, one a round.
+    fn thread(&self, strip: &Move) -> Thread {
+        let [one, other] = [0, 1].map(|end| {
+            let place = &strip.ends[end];
+            let start = self.bases[end][place.slot].wrapping_add(place.at * self.bytes);
+            (start, place.advance * self.bytes)
+        });
+        let (from, to) = match self.trip.backwards {
+            true => (other, one),
+            false => (one, other),
+        };
+        Thread {
+            from,
+            to,
+            len: strip.len * self.bytes,
+        }
+    }
+
+    /// One round of a strip.
+    ///
     /// # Safety
     ///
     /// As [`Nest::run`].
     #[inline]
-    unsafe fn pieces(&self, begin: [*mut u8; 2], steps: [usize; 2], count: usize, len: usize) {
+    unsafe fn strip(&self, strip: &Move, round: usize) {
         let bytes = self.bytes;
-        let (count, len) = match steps == [len, len] {
-            true => (1, len * count),
-            false => (count, len),
-        };
-        let ends = [(begin[0], steps[0] * bytes), (begin[1], steps[1] * bytes)];
+        let ends = [0, 1].map(|end| {
+            let place = &strip.ends[end];
+            let offset = (place.at + round * place.advance) * bytes;
+            let start = self.bases[end][place.slot].wrapping_add(offset);
+            (start, place.step * bytes)
+        });
         // SAFETY: passed on to the caller.
-        unsafe { self.copy(ends, count, len * bytes) }
+        unsafe { self.copy(ends, strip.count, strip.len * bytes) }
     }
 
     /// # Safety
@@ -395,5 +394,60 @@ impl Row<'_> {
         };
         // SAFETY: passed on to the caller.
         unsafe { strided((from.0.cast_const(), from.1), to, (count, len)) }
+    }
+}
+
+/// Pieces of one length that come round again and again, at even distances on
+/// both sides.
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    from: (*mut u8, usize),
+    to: (*mut u8, usize),
+    len: usize,
+}
+
+/// Copies `rounds` rounds of all threads, which are in the order of memory.
+///
+/// Long pieces round by round. Short ones so many rounds at a time, thread by
+/// thread, as make a short way through memory: that saves turns of the loops,
+/// and both sides are still gone through in order, as caches expect it.
+///
+/// # Safety
+///
+/// All pieces lie in memory that may be read from, or written to, and no piece
+/// of the one overlaps with one of the other.
+unsafe fn weave(threads: &[Thread], rounds: usize) {
+    let moved: usize = threads.iter().map(|thread| thread.len).sum();
+    if moved == 0 {
+        return;
+    }
+    // What is one stretch of memory in every round is one altogether.
+    if let [thread] = threads
+        && (thread.from.1, thread.to.1) == (thread.len, thread.len)
+    {
+        let bytes = rounds * thread.len;
+        // SAFETY: passed on to the caller.
+        return unsafe { thread.from.0.copy_to_nonoverlapping(thread.to.0, bytes) };
+    }
+    let together = match moved / threads.len() >= LONG {
+        true => 1,
+        false => (NEAR / moved).max(1),
+    };
+    let mut round = 0;
+    while round < rounds {
+        let count = together.min(rounds - round);
+        for thread in threads {
+            let from = thread.from.0.wrapping_add(round * thread.from.1);
+            let to = thread.to.0.wrapping_add(round * thread.to.1);
+            let (from, to) = ((from.cast_const(), thread.from.1), (to, thread.to.1));
+            // SAFETY: passed on to the caller.
+            unsafe {
+                match count {
+                    1 => once(from.0, to.0, thread.len),
+                    _ => strided(from, to, (count, thread.len)),
+                }
+            }
+        }
+        round += count;
     }
 }
