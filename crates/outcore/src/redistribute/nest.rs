@@ -13,7 +13,7 @@
 
 use outcore_geometry::{AxisExchange, AxisSide, Place, Redistribution, Strip};
 
-use crate::execute::copy::{once, strided};
+use crate::execute::copy::{once, stream, streamed, strided};
 
 /// The bytes that are gone through thread by thread.
 const NEAR: usize = 2560;
@@ -21,8 +21,14 @@ const NEAR: usize = 2560;
 /// From this length on pieces are copied in the order of memory alone.
 const LONG: usize = 40;
 
+/// Pieces of this length are copied past the caches,
+const STREAM: usize = 1 << 10;
+
+/// if so many bytes move in all.
+const MUCH: usize = 4 << 20;
+
 /// No strip spans more positions than this.
-pub(super) const CUT: u64 = 2 << 10;
+pub(super) const CUT: u64 = 8 << 10;
 
 /// Which end of a strip is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,12 +172,24 @@ impl Nest {
         let mut row = Row {
             trip,
             bytes,
+            much: self.units().saturating_mul(bytes) >= MUCH,
             bases: [Vec::new(), Vec::new()],
             threads: Vec::new(),
         };
         let mut at = [vec![(0, 0); self.axes.len()], vec![(0, 0); self.axes.len()]];
         // SAFETY: passed on to the caller.
         unsafe { self.walk(0, &mut at, &mut row) }
+        if row.much {
+            streamed();
+        }
+    }
+
+    /// How many units move.
+    fn units(&self) -> usize {
+        let units = |moves: &[Move]| -> usize { moves.iter().map(|it| it.len * it.count).sum() };
+        let axes = self.axes.iter();
+        axes.map(|axis| units(&axis.strips) * axis.rounds + units(&axis.rest))
+            .product()
     }
 
     /// Goes through the axes from `axis` on; `at` has the slots and indices of
@@ -276,6 +294,8 @@ impl Trip<'_> {
 struct Row<'a> {
     trip: &'a Trip<'a>,
     bytes: usize,
+    /// Whether long pieces are copied past the caches.
+    much: bool,
     /// For each slot of either end where the line begins.
     bases: [Vec<*mut u8>; 2],
     /// Kept from line to line.
@@ -331,7 +351,7 @@ impl Row<'_> {
             }
         }
         // SAFETY: passed on to the caller.
-        unsafe { weave(&threads, axis.rounds) }
+        unsafe { weave(&threads, axis.rounds, self.much) }
         self.threads = threads;
         let takes = |strip: &&Move| self.trip.takes(number, strip);
         for round in 0..if others { axis.rounds } else { 0 } {
@@ -393,7 +413,29 @@ impl Row<'_> {
             false => (one, other),
         };
         // SAFETY: passed on to the caller.
-        unsafe { strided((from.0.cast_const(), from.1), to, (count, len)) }
+        unsafe {
+            match count {
+                1 => piece(from.0.cast_const(), to.0, len, self.much),
+                _ => strided((from.0.cast_const(), from.1), to, (count, len)),
+            }
+        }
+    }
+}
+
+/// Copies one piece.
+///
+/// # Safety
+///
+/// It may be read from, or written to, and the one does not overlap with the
+/// other.
+#[inline(always)]
+unsafe fn piece(from: *const u8, to: *mut u8, len: usize, much: bool) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match much && len >= STREAM {
+            true => stream(from, to, len),
+            false => once(from, to, len),
+        }
     }
 }
 
@@ -416,7 +458,7 @@ struct Thread {
 ///
 /// All pieces lie in memory that may be read from, or written to, and no piece
 /// of the one overlaps with one of the other.
-unsafe fn weave(threads: &[Thread], rounds: usize) {
+unsafe fn weave(threads: &[Thread], rounds: usize, much: bool) {
     let moved: usize = threads.iter().map(|thread| thread.len).sum();
     if moved == 0 {
         return;
@@ -427,7 +469,7 @@ unsafe fn weave(threads: &[Thread], rounds: usize) {
     {
         let bytes = rounds * thread.len;
         // SAFETY: passed on to the caller.
-        return unsafe { thread.from.0.copy_to_nonoverlapping(thread.to.0, bytes) };
+        return unsafe { piece(thread.from.0.cast_const(), thread.to.0, bytes, much) };
     }
     let together = match moved / threads.len() >= LONG {
         true => 1,
@@ -443,7 +485,7 @@ unsafe fn weave(threads: &[Thread], rounds: usize) {
             // SAFETY: passed on to the caller.
             unsafe {
                 match count {
-                    1 => once(from.0, to.0, thread.len),
+                    1 => piece(from.0, to.0, thread.len, much),
                     _ => strided(from, to, (count, thread.len)),
                 }
             }
