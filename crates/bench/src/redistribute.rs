@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use bytemuck::Pod;
 use outcore::{
-    AlignedDistribution, Arrival, Carrier, Comm, DistributedArray, Distribution, Error, Op,
+    AlignedDistribution, Arrival, Carrier, Comm, DistributedArray, Distribution, Error,
     RedistributionMethod, RedistributionPlan, Result, Transfer, shape_text,
 };
 
@@ -326,8 +326,6 @@ impl<'a, T: Pod> Case<'a, T> {
                 opened.shift(source, target)
             }));
         }
-        // New pages come slowly on some machines: all are there before.
-        self.comm.all_reduce(&[0_u64], Op::Sum)?;
         contest(self.comm, all, self.options.repeats)
     }
 }
