@@ -314,11 +314,11 @@ impl Row<'_> {
     }
 
     fn enter(&mut self, at: &[Vec<(usize, usize)>; 2], slots: [usize; 2]) {
-        for end in 0..2 {
-            let last = at[end].len() - 1;
+        for (end, (at, slots)) in at.iter().zip(slots).enumerate() {
+            let last = at.len() - 1;
             let mut bases = std::mem::take(&mut self.bases[end]);
             bases.clear();
-            bases.extend((0..slots[end]).map(|slot| self.base(end, &at[end], Some(slot), last)));
+            bases.extend((0..slots).map(|slot| self.base(end, at, Some(slot), last)));
             self.bases[end] = bases;
         }
     }
