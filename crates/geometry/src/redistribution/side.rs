@@ -94,7 +94,7 @@ impl AxisSide {
 
     /// Whether a block begins at this position of a side that is unit.
     pub(super) fn begins_block(&self, position: u64) -> bool {
-        self.image(position) % self.axis.block() == 0
+        self.image(position).is_multiple_of(self.axis.block())
     }
 
     /// The first position from `position` on that `rank` owns, or one before it
