@@ -2,6 +2,7 @@
 
 mod alltoall;
 mod collective;
+mod redistribute;
 
 use std::path::PathBuf;
 
@@ -28,6 +29,7 @@ enum Name {
     Io(Io),
     Sections(Sections),
     Collective(collective::Collective),
+    Redistribute(redistribute::Redistribute),
     Sweep(Sweep),
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
@@ -194,6 +196,7 @@ impl Bench {
             Name::Io(options) => (options.run()?, options.csv),
             Name::Sections(options) => (options.run()?, options.csv),
             Name::Collective(options) => (options.run()?, options.csv),
+            Name::Redistribute(options) => (options.run()?, options.csv),
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),

@@ -28,7 +28,7 @@ use crate::distribution::{Distribution, check_axes, part_of_array, product};
 use crate::error::{Error, Result};
 use crate::section::Section;
 use crate::shape::{checked_product, element_count, shape_text};
-use line::Line;
+pub(crate) use line::Line;
 
 /// What one axis of a template does for an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -147,6 +147,12 @@ impl Alignment {
         &self.axes
     }
 
+    /// For each axis of the array how it stands on the template axis aligned
+    /// with it.
+    pub(crate) fn lines(&self) -> &[Option<Line>] {
+        &self.lines
+    }
+
     /// Distributes the array as `template` is distributed.
     pub fn distribute(self, template: Distribution) -> Result<AlignedDistribution> {
         if self.template != template.shape() {
@@ -184,6 +190,26 @@ impl Alignment {
 pub struct AlignedDistribution {
     alignment: Alignment,
     template: Distribution,
+}
+
+/// An array that is its own template.
+impl From<Distribution> for AlignedDistribution {
+    fn from(template: Distribution) -> Self {
+        let axes = template.shape().len();
+        let lines = (0..axes).map(|axis| Line {
+            template_axis: axis,
+            ..Line::identity()
+        });
+        Self {
+            alignment: Alignment {
+                shape: template.shape().into(),
+                template: template.shape().into(),
+                axes: (0..axes).map(TemplateAxis::identity).collect(),
+                lines: lines.map(Some).collect(),
+            },
+            template,
+        }
+    }
 }
 
 impl AlignedDistribution {
@@ -339,9 +365,34 @@ impl AlignedDistribution {
             .collect()
     }
 
+    /// Where a box of local indices of `rank`, which must hold them, stands in the
+    /// whole array.
+    pub fn globals(&self, rank: u64, local: &Section) -> Section {
+        let Some(coordinates) = self.candidate(rank) else {
+            return Section::empty(self.shape().len());
+        };
+        let lines = self.alignment.lines.iter().zip(self.shape());
+        let globals = |((line, extent), taken): ((&Option<Line>, &u64), &AxisSection)| {
+            let (lower, upper) = taken.bounds();
+            let Some(line) = line else {
+                return AxisSection::span(lower, upper);
+            };
+            let on = line.template_axis;
+            let (axis, at) = (&self.template.axes()[on], coordinates[on]);
+            if line.stride == 1 && line.offset == 0 {
+                return axis.globals(at, lower, upper);
+            }
+            let all: Option<Vec<u64>> = (lower..upper)
+                .map(|local| line.at(axis, at, local, *extent))
+                .collect();
+            AxisSection::list(all.unwrap_or_default()).expect("indices ascend with local ones")
+        };
+        part_of_array(lines.zip(local.axes()).map(globals).collect())
+    }
+
     /// The coordinates of `rank`, if it owns something along the template
     /// axes that replicate the array or fix it.
-    fn candidate(&self, rank: u64) -> Option<Vec<u64>> {
+    pub(crate) fn candidate(&self, rank: u64) -> Option<Vec<u64>> {
         let coordinates = self.template.coordinates(rank)?;
         let axes = self
             .alignment

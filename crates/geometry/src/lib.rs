@@ -6,6 +6,8 @@
 //!   [`Run`]s, the currency between the layers of outcore.
 //! - [`Distribution`]: which rank owns which element; [`Alignment`] of arrays
 //!   with a template.
+//! - [`Redistribution`]: what ranks exchange when an array changes its
+//!   distribution.
 //! - [`divide`] and [`Pieces`]: a section in shares for ranks, and in pieces
 //!   that fit a memory budget.
 //!
@@ -35,6 +37,7 @@ mod nest;
 mod order;
 mod pass;
 mod pattern;
+mod redistribution;
 mod run;
 mod section;
 mod shape;
@@ -50,6 +53,7 @@ pub use layout::Layout;
 pub use order::{Arrangement, Order};
 pub use pass::{Parts, Pass};
 pub use pattern::Pattern;
+pub use redistribution::{ArraySide, AxisExchange, AxisSide, Keep, Place, Redistribution, Strip};
 pub use run::{Footprint, Passes, Run, Runs};
 pub use section::Section;
 pub use shape::{element_count, parse_shape, shape_text};

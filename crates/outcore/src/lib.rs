@@ -36,6 +36,7 @@ mod budget;
 mod bytes;
 mod collective;
 mod descriptor;
+mod distributed;
 mod draft;
 mod element;
 mod error;
@@ -46,6 +47,7 @@ mod fresh;
 pub mod passion;
 mod placement;
 mod plan;
+mod redistribute;
 mod reorder;
 mod resident;
 mod run;
@@ -60,6 +62,7 @@ pub use collective::{
     DomainKind, ExchangeCost, Moved, Phases,
 };
 pub use descriptor::{ArrayDescriptor, Stripes};
+pub use distributed::DistributedArray;
 pub use draft::{Draft, SharedDraft};
 pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
@@ -68,8 +71,8 @@ pub use half::f16;
 pub use num_complex::Complex;
 pub use outcore_geometry::{
     AlignedDistribution, Alignment, Arrangement, AxisDistribution, AxisSection, Distribution,
-    Error as GeometryError, Layout, Order, Pattern, Pieces, Run, Runs, Section, divide,
-    parse_shape, shape_text,
+    Error as GeometryError, Layout, Order, Pattern, Pieces, Run, Runs, Section, TemplateAxis,
+    divide, parse_shape, shape_text,
 };
 pub use outcore_storage as storage;
 pub use outcore_transport::{
@@ -80,6 +83,7 @@ pub use placement::{
     Partitions, Share,
 };
 pub use plan::Plan;
+pub use redistribute::{Arrival, RedistributionMethod, RedistributionPlan, Transfer};
 pub use reorder::reorder;
 pub use resident::PeakMemory;
 pub use run::{check_launch, default_ranks, run, under_launcher};

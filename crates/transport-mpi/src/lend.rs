@@ -234,12 +234,12 @@ impl Offer {
 }
 
 /// Collective: lends `own` while all visit; `false` on all ranks if some loan
-/// does not lie in node memory of this group.
+/// does not lie in node memory of this group, or there are too many.
 pub(crate) fn lend(
     group: &Group,
     hall: &Hall,
     memories: &Memories,
-    mut own: Loan<'_>,
+    own: &mut [Loan<'_>],
     from: &[usize],
     visit: &mut dyn FnMut(&Loans),
 ) -> Result<bool> {
@@ -251,20 +251,26 @@ pub(crate) fn lend(
         group.member(peer)?;
     }
     // 1. Everybody tells everybody.
-    let offer = Offer::new(memories, own.reach()).encode();
-    let mut offers = vec![0; size * Offer::BYTES];
+    let each = own.len() * Offer::BYTES;
+    let own: Vec<u8> = own
+        .iter_mut()
+        .flat_map(|loan| Offer::new(memories, loan.reach()).encode())
+        .collect();
+    let mut offers = vec![0; size * each];
     let mut up = Up::new(group, hall);
-    hall.all_gather(group, &offer, &vec![Offer::BYTES; size], &mut offers)?;
+    let told = hall.all_gather(group, &own, &vec![each; size], &mut offers)?;
     let offers: Vec<Offer> = offers.chunks(Offer::BYTES).map(Offer::decode).collect();
-    if offers.iter().any(|offer| offer.kind == Kind::OutOfReach) {
+    if !told || offers.iter().any(|offer| offer.kind == Kind::OutOfReach) {
         up.over = true;
         return Ok(false);
     }
+    let of = |peer: usize| &offers[peer * (each / Offer::BYTES)..][..each / Offer::BYTES];
     // 2. Visit those whose loans are still up.
     let reach = |&peer: &usize| {
         let is_up = hall.lending(peer).load(Ordering::SeqCst) != 0;
-        let reach = offers[peer].reach(memories, peer)?;
-        is_up.then_some((peer, reach))
+        let reached = of(peer).iter().map(|offer| offer.reach(memories, peer));
+        let reached = reached.collect::<Option<Vec<_>>>()?;
+        is_up.then_some((peer, reached))
     };
     let reached: Option<Vec<_>> = from.iter().map(reach).collect();
     let complete = reached.is_some();

@@ -178,7 +178,12 @@ impl Transport for MpiTransport {
         false
     }
 
-    fn lend(&self, own: Loan<'_>, from: &[usize], visit: &mut dyn FnMut(&Loans)) -> Result<bool> {
+    fn lend(
+        &self,
+        own: &mut [Loan<'_>],
+        from: &[usize],
+        visit: &mut dyn FnMut(&Loans),
+    ) -> Result<bool> {
         let mut turn = self.enter_together()?;
         match turn.hall(&self.group)? {
             Some((hall, memories)) => lend(&self.group, hall, memories, own, from, visit),

@@ -121,6 +121,17 @@ impl Comm {
         from: &[usize],
         mut visit: impl FnMut(&Loans),
     ) -> Result<bool> {
+        self.transport.lend(&mut [own], from, &mut visit)
+    }
+
+    /// Collective: the same with several loans of each rank, as many on all of
+    /// them.
+    pub fn lend_all(
+        &self,
+        own: &mut [Loan<'_>],
+        from: &[usize],
+        mut visit: impl FnMut(&Loans),
+    ) -> Result<bool> {
         self.transport.lend(own, from, &mut visit)
     }
 

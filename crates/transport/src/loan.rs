@@ -36,6 +36,24 @@ pub enum Reach {
     Write(*mut u8, usize),
 }
 
+impl Reach {
+    /// What is reached, to be read.
+    pub fn readable(self) -> (*const u8, usize) {
+        match self {
+            Self::Read(start, len) => (start, len),
+            Self::Write(start, len) => (start, len),
+        }
+    }
+
+    /// What is reached, to be written.
+    pub fn writable(self) -> Option<(*mut u8, usize)> {
+        match self {
+            Self::Read(..) => None,
+            Self::Write(start, len) => Some((start, len)),
+        }
+    }
+}
+
 // SAFETY: these are but addresses; using what stands there is an unsafe act.
 unsafe impl Send for Reach {}
 // SAFETY: as above.
@@ -48,36 +66,35 @@ unsafe impl Sync for Reach {}
 /// to.
 #[derive(Debug, Default)]
 pub struct Loans {
-    /// Ascending by rank.
-    reached: Vec<(usize, Reach)>,
+    /// Ascending by rank; of each its loans, in its order.
+    reached: Vec<(usize, Vec<Reach>)>,
 }
 
 impl Loans {
     /// What is reached of each rank; the ranks ascend.
-    pub fn new(reached: Vec<(usize, Reach)>) -> Self {
+    pub fn new(reached: Vec<(usize, Vec<Reach>)>) -> Self {
         Self { reached }
     }
 
-    /// What `rank` lends, if it is among those visited.
+    /// The first that `rank` lends, if it is among those visited.
     pub fn of(&self, rank: usize) -> Option<Reach> {
-        let found = self.reached.binary_search_by_key(&rank, |&(rank, _)| rank);
-        found.ok().map(|place| self.reached[place].1)
+        self.all_of(rank).first().copied()
     }
 
-    /// What `rank` lends, to be read.
+    /// All that `rank` lends, in its order; nothing if it is not visited.
+    pub fn all_of(&self, rank: usize) -> &[Reach] {
+        let found = self.reached.binary_search_by_key(&rank, |(rank, _)| *rank);
+        found.map_or(&[], |place| &self.reached[place].1)
+    }
+
+    /// The first that `rank` lends, to be read.
     pub fn readable(&self, rank: usize) -> Option<(*const u8, usize)> {
-        match self.of(rank)? {
-            Reach::Read(start, len) => Some((start, len)),
-            Reach::Write(start, len) => Some((start, len)),
-        }
+        Some(self.of(rank)?.readable())
     }
 
-    /// What `rank` lends, to be written.
+    /// The first that `rank` lends, to be written.
     pub fn writable(&self, rank: usize) -> Option<(*mut u8, usize)> {
-        match self.of(rank)? {
-            Reach::Read(..) => None,
-            Reach::Write(start, len) => Some((start, len)),
-        }
+        self.of(rank)?.writable()
     }
 }
 

@@ -126,11 +126,17 @@ pub trait Transport: Send + Sync {
     /// one exchange is cheaper than a tree of messages.
     fn shares_memory(&self) -> bool;
 
-    /// Collective: lends `own` to the group while every rank's `visit` runs with
-    /// what the ranks `from` lend, and returns when all visits are over. `visit`
-    /// must not call the group. `false` on all ranks, with nothing done, if
-    /// some memory that is lent is out of others' reach.
-    fn lend(&self, own: Loan<'_>, from: &[usize], visit: &mut dyn FnMut(&Loans)) -> Result<bool> {
+    /// Collective: lends all of `own`, as many loans as every other rank, to the
+    /// group while every rank's `visit` runs with what the ranks `from` lend, and
+    /// returns when all visits are over. `visit` must not call the group.
+    /// `false` on all ranks, with nothing done, if some memory that is lent is
+    /// out of others' reach, or there are too many loans.
+    fn lend(
+        &self,
+        own: &mut [Loan<'_>],
+        from: &[usize],
+        visit: &mut dyn FnMut(&Loans),
+    ) -> Result<bool> {
         let _ = (own, from, visit);
         Ok(false)
     }

@@ -11,9 +11,10 @@ use outcore::{
     Array, Comm, Direction, Error, Fill, Moved, Op, Pattern, Result, Section, Strategy, Tuning,
 };
 
-use super::peer::{Library, mpi_library};
+use super::peer::Library;
 use super::{CollectiveOptions, Measured, Way};
 use crate::contest::{Contestant, contest_within};
+use crate::library::mpi_library;
 use crate::line::Line;
 use crate::simulated::direction_name;
 

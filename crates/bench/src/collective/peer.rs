@@ -1,39 +1,34 @@
-//! Other systems as libraries: built from `peers/collective` with the compiler
-//! of the MPI that this program runs under, and loaded into its processes.
+//! Other systems as libraries, from `peers/collective`.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use outcore::{Array, Comm, Error, Result, Section};
 
+use crate::library::{Loaded, Source, build, shared};
+
 const HEADER: &str = include_str!("../../peers/collective/peer.h");
 const MOST_AXES: usize = 8;
-
-/// The name of a library, its source, and what it is linked with.
-struct Source {
-    name: &'static str,
-    text: &'static str,
-    package: Option<&'static str>,
-    flags: &'static [&'static str],
-}
 
 const SOURCES: [Source; 3] = [
     Source {
         name: "mpiio",
         text: include_str!("../../peers/collective/mpiio.c"),
+        header: HEADER,
         package: None,
         flags: &[],
     },
     Source {
         name: "hdf5",
         text: include_str!("../../peers/collective/hdf5.c"),
+        header: HEADER,
         package: Some("hdf5"),
         flags: &[],
     },
     Source {
         name: "pnetcdf",
         text: include_str!("../../peers/collective/pnetcdf.c"),
+        header: HEADER,
         package: None,
         flags: &["-lpnetcdf"],
     },
@@ -96,22 +91,8 @@ impl Library {
     }
 
     fn load(path: &Path) -> Result<Self> {
-        let failed = |what: &str| Error::Invalid(format!("{}: {what}", path.display()));
-        let text = CString::new(path.to_string_lossy().as_bytes()).map_err(|_| failed("zero"))?;
-        // SAFETY: the text ends with a zero; what is loaded was built from
-        // sources of this crate and runs nothing of its own when it is loaded.
-        let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if handle.is_null() {
-            return Err(failed("it cannot be loaded"));
-        }
-        let find = |symbol: &CStr| {
-            // SAFETY: the library stays loaded, and the text ends with a zero.
-            let found = unsafe { libc::dlsym(handle, symbol.as_ptr()) };
-            match found.is_null() {
-                true => Err(failed("it is no library of this bench")),
-                false => Ok(found),
-            }
-        };
+        let library = Loaded::new(path.into())?;
+        let find = |symbol: &CStr| library.find(symbol);
         // SAFETY: these are the functions of peer.h, with their types.
         unsafe {
             let name: unsafe extern "C" fn() -> *const c_char =
@@ -192,55 +173,4 @@ fn raw_section(array: &Array, section: &Section) -> Option<RawSection> {
         raw.count[at] = taken.count() as c_long;
     }
     Some(raw)
-}
-
-fn shared(directory: &Path, source: &Source) -> PathBuf {
-    directory.join(format!("{}.so", source.name))
-}
-
-fn build(directory: &Path, source: &Source) -> Result<()> {
-    let code = directory.join(format!("{}.c", source.name));
-    let written = std::fs::write(directory.join("peer.h"), HEADER)
-        .and_then(|()| std::fs::write(&code, source.text));
-    written.map_err(|error| Error::File {
-        action: "write",
-        path: code.clone(),
-        source: error,
-    })?;
-    let library = mpi_library();
-    let compiler = std::env::var("MPICC").unwrap_or_else(|_| format!("mpicc.{library}"));
-    let mut command = Command::new(&compiler);
-    command.args(["-shared", "-fPIC", "-O2", "-w", "-o"]);
-    command.arg(shared(directory, source)).arg(&code);
-    if let Some(package) = source.package {
-        let flags = Command::new("pkg-config")
-            .args(["--cflags", "--libs", &format!("{package}-{library}")])
-            .output();
-        let flags = flags.map_err(|error| Error::Invalid(format!("pkg-config: {error}")))?;
-        command.args(String::from_utf8_lossy(&flags.stdout).split_whitespace());
-    }
-    let built = command.args(source.flags).output();
-    let built = built.map_err(|error| Error::Invalid(format!("{compiler}: {error}")))?;
-    match built.status.success() {
-        true => Ok(()),
-        false => {
-            let why = String::from_utf8_lossy(&built.stderr);
-            Err(Error::Invalid(format!("{compiler} failed: {}", why.trim())))
-        }
-    }
-}
-
-/// What carries messages between the ranks.
-#[cfg(feature = "mpi")]
-pub(super) fn mpi_library() -> &'static str {
-    match outcore_transport_mpi::library_version().starts_with("Open MPI") {
-        true => "openmpi",
-        false => "mpich",
-    }
-}
-
-/// Never asked for: without MPI a program that a launcher started has refused.
-#[cfg(not(feature = "mpi"))]
-pub(super) fn mpi_library() -> &'static str {
-    "mpi"
 }

@@ -15,15 +15,24 @@ use crate::error::{Error, Result};
 
 /// An array axis on a template axis: `stride * i + offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Line {
-    pub(super) template_axis: usize,
-    pub(super) stride: i64,
-    pub(super) offset: i64,
+pub(crate) struct Line {
+    pub(crate) template_axis: usize,
+    pub(crate) stride: i64,
+    pub(crate) offset: i64,
 }
 
 impl Line {
+    /// An array axis that is its own template, the first axis of it.
+    pub(crate) fn identity() -> Self {
+        Self {
+            template_axis: 0,
+            stride: 1,
+            offset: 0,
+        }
+    }
+
     /// Fails unless every index of array axis `axis` lands below `extent`.
-    pub(super) fn check(self, axis: usize, shape: &[u64], extent: u64) -> Result<()> {
+    pub(crate) fn check(self, axis: usize, shape: &[u64], extent: u64) -> Result<()> {
         let template_axis = self.template_axis;
         if axis >= shape.len() {
             return Err(Error::invalid(format!(
@@ -58,7 +67,7 @@ impl Line {
     }
 
     /// The template index of an index of the array.
-    pub(super) fn image(self, index: u64) -> u64 {
+    pub(crate) fn image(self, index: u64) -> u64 {
         self.lands(index) as u64
     }
 
@@ -68,7 +77,7 @@ impl Line {
     }
 
     /// How many of the array indices below `limit` stand where `rank` owns.
-    pub(super) fn count_below(self, axis: &DistributedAxis, rank: u64, limit: u64) -> u64 {
+    pub(crate) fn count_below(self, axis: &DistributedAxis, rank: u64, limit: u64) -> u64 {
         if limit == 0 || axis.local_count(rank) == 0 {
             return 0;
         }
@@ -88,7 +97,7 @@ impl Line {
 
     /// The array index at position `local` among those below `extent` that
     /// stand where `rank` owns.
-    pub(super) fn at(
+    pub(crate) fn at(
         self,
         axis: &DistributedAxis,
         rank: u64,
@@ -117,7 +126,7 @@ impl Line {
 
     /// The array indices below `extent` that stand where `rank` owns, as
     /// disjoint progressions ordered by their first index.
-    pub(super) fn sections(
+    pub(crate) fn sections(
         self,
         axis: &DistributedAxis,
         rank: u64,

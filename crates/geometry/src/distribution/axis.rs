@@ -165,6 +165,17 @@ impl DistributedAxis {
         })
     }
 
+    /// An axis that is not distributed; `extent` must be below 2^63.
+    pub(crate) fn collapsed(extent: u64) -> Self {
+        Self {
+            kind: AxisDistribution::Collapsed,
+            extent,
+            ranks: 1,
+            block: extent.max(1),
+            period: extent.max(1),
+        }
+    }
+
     /// The kind of distribution, as given.
     pub fn kind(&self) -> AxisDistribution {
         self.kind
@@ -207,6 +218,24 @@ impl DistributedAxis {
     pub fn to_global(&self, rank: u64, local: u64) -> u64 {
         debug_assert!(local < self.local_count(rank));
         local / self.block * self.period + rank * self.block + local % self.block
+    }
+
+    /// The indices that are `lower..upper` on `rank`, which must own as many:
+    /// evenly spaced if they are, or else a list.
+    pub fn globals(&self, rank: u64, lower: u64, upper: u64) -> AxisSection {
+        if lower >= upper {
+            return AxisSection::span(0, 0);
+        }
+        let place = |local| self.to_global(rank, local);
+        let (first, last) = (place(lower), place(upper - 1));
+        if last - first == upper - 1 - lower {
+            return AxisSection::span(first, last + 1);
+        }
+        if self.block == 1 {
+            return progression(first, last, upper - lower);
+        }
+        let all: Vec<u64> = (lower..upper).map(place).collect();
+        AxisSection::list(all).expect("indices ascend with local ones")
     }
 
     /// How many indices `rank` owns.

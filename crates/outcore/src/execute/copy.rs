@@ -129,26 +129,99 @@ fn check(start: usize, step: u64, pass: &Pass, len: usize) {
     assert!(end <= len as u64, "a pass must lie inside its buffer");
 }
 
-/// Copies `count` pieces of `len` bytes between places that are `step` apart.
+/// Runs `$copy` with `$len`, which is known to the compiler where that is one of
+/// the usual ones: so a piece is moved in registers.
+macro_rules! of_known_length {
+    ($len:ident => $copy:expr; $($known:literal)*) => {
+        match $len {
+            $($known => { let $len: usize = $known; $copy })*
+            $len => $copy,
+        }
+    };
+    ($len:ident => $copy:expr) => {
+        of_known_length!($len => $copy; 1 2 3 4 6 8 10 12 16 20 24 28 32 36 40 44 48 56 64 72 80
+            88 96 104 112 120 128)
+    };
+}
+
+/// Copies `count` pieces of `len` bytes between places that are so many bytes
+/// apart.
 ///
 /// # Safety
 ///
 /// All pieces lie in memory that may be read from, or written to, and no piece
 /// of the one overlaps with one of the other.
-unsafe fn strided(from: (*const u8, usize), to: (*mut u8, usize), (count, len): (usize, usize)) {
-    // SAFETY: passed on to the caller. A length that is known lets the
-    // compiler move each piece in registers.
+pub(crate) unsafe fn strided(
+    from: (*const u8, usize),
+    to: (*mut u8, usize),
+    (count, len): (usize, usize),
+) {
+    // SAFETY: passed on to the caller.
+    unsafe { of_known_length!(len => pieces(from, to, count, len)) }
+}
+
+/// Copies one piece, as [`strided`] does many.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+pub(crate) unsafe fn once(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: passed on to the caller.
+    unsafe { of_known_length!(len => std::ptr::copy_nonoverlapping(from, to, len)) }
+}
+
+/// Copies one long piece past the caches: for what is much larger than they
+/// are, and so will not be there when it is used. [`streamed`] must follow
+/// before others read it.
+///
+/// # Safety
+///
+/// As [`strided`].
+#[cfg(target_arch = "x86_64")]
+pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+    const LINE: usize = 64;
+    let head = to.align_offset(LINE).min(len);
+    let lines = (len - head) / LINE;
+    let tail = head + lines * LINE;
+    // SAFETY: passed on to the caller; all of it lies within `len` bytes, and
+    // what is streamed is aligned.
     unsafe {
-        match len {
-            1 => pieces(from, to, count, 1),
-            2 => pieces(from, to, count, 2),
-            4 => pieces(from, to, count, 4),
-            8 => pieces(from, to, count, 8),
-            16 => pieces(from, to, count, 16),
-            _ => pieces(from, to, count, len),
+        std::ptr::copy_nonoverlapping(from, to, head);
+        for line in 0..lines {
+            let (from, to) = (from.add(head + line * LINE), to.add(head + line * LINE));
+            let (from, to) = (from.cast::<__m128i>(), to.cast::<__m128i>());
+            let values = [0, 1, 2, 3].map(|at| _mm_loadu_si128(from.add(at)));
+            for (at, value) in values.into_iter().enumerate() {
+                _mm_stream_si128(to.add(at), value);
+            }
         }
+        std::ptr::copy_nonoverlapping(from.add(tail), to.add(tail), len - tail);
     }
 }
+
+/// Others see what has been [streamed](stream) so far.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn streamed() {
+    // SAFETY: only waits for what was stored before.
+    unsafe { std::arch::x86_64::_mm_sfence() }
+}
+
+/// Elsewhere as [`once`].
+///
+/// # Safety
+///
+/// As there.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: passed on to the caller.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
+}
+
+/// Nothing is streamed here.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn streamed() {}
 
 /// See [`strided`].
 ///
@@ -204,6 +277,24 @@ mod tests {
             assert_eq!(
                 back.iter().filter(|byte| **byte != 0).count() as u64,
                 5 * len
+            );
+        }
+    }
+
+    #[test]
+    fn streams_begin_and_end_anywhere() {
+        let from: Vec<u8> = (0..1000).map(|at| at as u8).collect();
+        for (start, len) in [(0, 0), (1, 5), (0, 64), (3, 200), (63, 65), (17, 900)] {
+            let mut to = vec![0xaa; 1000];
+            // SAFETY: both vectors are longer than that.
+            unsafe { stream(from[7..].as_ptr(), to[start..].as_mut_ptr(), len) }
+            streamed();
+            assert_eq!(to[start..start + len], from[7..7 + len]);
+            assert!(
+                to[..start]
+                    .iter()
+                    .chain(&to[start + len..])
+                    .all(|byte| *byte == 0xaa)
             );
         }
     }

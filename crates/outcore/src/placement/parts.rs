@@ -288,30 +288,12 @@ impl PartAxis {
 
     /// Where the local indices from `lower` up to `upper` stand.
     fn positions(&self, lower: u64, upper: u64) -> AxisSection {
-        let joined = self.below + self.above == 0;
-        self.walk(lower, upper, joined, |local| self.position(local))
-    }
-
-    /// Which global indices they are, for the rank at coordinate `at`.
-    fn globals(&self, at: u64, lower: u64, upper: u64) -> AxisSection {
-        let joined = self.axis.ranks() == 1;
-        self.walk(lower, upper, joined, |local| self.axis.to_global(at, local))
-    }
-
-    /// The values of `place`, which ascend by 1 inside blocks, and across
-    /// them too if they are `joined`; and by equal steps from block to block.
-    fn walk(
-        &self,
-        lower: u64,
-        upper: u64,
-        joined: bool,
-        place: impl Fn(u64) -> u64,
-    ) -> AxisSection {
         if lower >= upper {
             return AxisSection::span(0, 0);
         }
+        let place = |local| self.position(local);
         let (first, last) = (place(lower), place(upper - 1));
-        if joined || last - first == upper - 1 - lower {
+        if self.below + self.above == 0 || last - first == upper - 1 - lower {
             return AxisSection::span(first, last + 1);
         }
         if self.block() == 1 {
@@ -320,6 +302,11 @@ impl PartAxis {
         }
         let all: Vec<u64> = (lower..upper).map(place).collect();
         AxisSection::list(all).expect("positions ascend with local indices")
+    }
+
+    /// Which global indices they are, for the rank at coordinate `at`.
+    fn globals(&self, at: u64, lower: u64, upper: u64) -> AxisSection {
+        self.axis.globals(at, lower, upper)
     }
 }
 

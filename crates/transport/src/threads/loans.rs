@@ -16,21 +16,22 @@ use crate::loan::{Loan, Loans, Reach};
 
 /// The desk of one rank.
 #[derive(Debug, Default)]
-pub(crate) struct LoanDesk(RwLock<Option<Reach>>);
+pub(crate) struct LoanDesk(RwLock<Option<Vec<Reach>>>);
 
 impl LoanDesk {
-    /// Puts `loan` up; it lies there as long as the result lives.
-    fn put<'a>(&'a self, mut loan: Loan<'a>) -> OnDesk<'a> {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(loan.reach());
+    /// Puts `loans` up; they lie there as long as the result lives.
+    fn put<'a>(&'a self, loans: &'a mut [Loan<'_>]) -> OnDesk<'a> {
+        let loans = loans.iter_mut().map(Loan::reach).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(loans);
         OnDesk { desk: self }
     }
 
-    fn look(&self) -> RwLockReadGuard<'_, Option<Reach>> {
+    fn look(&self) -> RwLockReadGuard<'_, Option<Vec<Reach>>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A loan that is up, and borrowed for as long. Dropping it takes it away.
+/// Loans that are up, and borrowed for as long. Dropping it takes it away.
 struct OnDesk<'a> {
     desk: &'a LoanDesk,
 }
@@ -47,7 +48,7 @@ impl ThreadRank {
     pub(super) fn lend_in(
         &self,
         turn: &mut Turn,
-        own: Loan<'_>,
+        own: &mut [Loan<'_>],
         from: &[usize],
         visit: &mut dyn FnMut(&Loans),
     ) -> Result<()> {
@@ -72,7 +73,7 @@ impl ThreadRank {
         let reached: Option<Vec<_>> = from
             .iter()
             .zip(&guards)
-            .map(|(&peer, guard)| Some((peer, (**guard)?)))
+            .map(|(&peer, guard)| Some((peer, (**guard).clone()?)))
             .collect();
         let complete = reached.is_some();
         if let Some(reached) = reached {

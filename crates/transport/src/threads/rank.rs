@@ -256,7 +256,12 @@ impl Transport for ThreadRank {
         true
     }
 
-    fn lend(&self, own: Loan<'_>, from: &[usize], visit: &mut dyn FnMut(&Loans)) -> Result<bool> {
+    fn lend(
+        &self,
+        own: &mut [Loan<'_>],
+        from: &[usize],
+        visit: &mut dyn FnMut(&Loans),
+    ) -> Result<bool> {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.lend_in(&mut turn, own, from, visit)?;
         Ok(true)
