@@ -21,6 +21,7 @@ mod section_peers;
 mod sections;
 mod simulated;
 mod sweep;
+mod transpose;
 
 pub use apps::{AppsCase, AppsOptions, apps};
 pub use collective::{
@@ -34,3 +35,4 @@ pub use section_peers::{SectionPeersOptions, section_peers};
 pub use sections::{SectionsOptions, sections, summary};
 pub use simulated::{DEVICES, device};
 pub use sweep::{SweepOptions, sweep};
+pub use transpose::{TransposeOptions, transpose};

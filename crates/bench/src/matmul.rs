@@ -188,7 +188,7 @@ impl Work {
     fn other_system<'a>(&self, python: &Path, peer: &'static str) -> Result<Contestant<'a>> {
         let input = self.directory.join("a.oc/data.bin");
         let scratch = self.directory.join("peers");
-        let process = PythonPeer::start(python, peer, (&input, self.extent), &scratch)?;
+        let process = PythonPeer::start(python, peer, (&input, self.extent), &scratch, None)?;
         let process = Rc::new(process);
         let ask = |command: &'static str| {
             let process = Rc::clone(&process);

@@ -1,6 +1,7 @@
 //! `outcore bench`: how fast outcore is, beside the limits of this machine.
 
 mod collective;
+mod transpose;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ enum Name {
     Collective(collective::Collective),
     Sweep(Sweep),
     Apps(Apps),
+    Transpose(transpose::Transpose),
 }
 
 /// Every strategy on the sections of the papers' tables, by one rank
@@ -191,6 +193,7 @@ impl Bench {
             Name::Collective(options) => (options.run()?, options.csv),
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
+            Name::Transpose(options) => (options.run()?, options.csv),
         };
         if lines.is_empty() {
             return Ok(());

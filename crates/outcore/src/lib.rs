@@ -46,6 +46,7 @@ mod fresh;
 pub mod passion;
 mod placement;
 mod plan;
+mod relayout;
 mod reorder;
 mod resident;
 mod run;
@@ -78,6 +79,7 @@ pub use placement::{
     Partitions, Share,
 };
 pub use plan::Plan;
+pub use relayout::{Relayout, RelayoutJob, RelayoutOutput};
 pub use reorder::reorder;
 pub use resident::PeakMemory;
 pub use run::{check_launch, default_ranks, run, under_launcher};

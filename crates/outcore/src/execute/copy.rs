@@ -135,7 +135,11 @@ fn check(start: usize, step: u64, pass: &Pass, len: usize) {
 ///
 /// All pieces lie in memory that may be read from, or written to, and no piece
 /// of the one overlaps with one of the other.
-unsafe fn strided(from: (*const u8, usize), to: (*mut u8, usize), (count, len): (usize, usize)) {
+pub(crate) unsafe fn strided(
+    from: (*const u8, usize),
+    to: (*mut u8, usize),
+    (count, len): (usize, usize),
+) {
     // SAFETY: passed on to the caller. A length that is known lets the
     // compiler move each piece in registers.
     unsafe {
