@@ -1,5 +1,7 @@
 //! [`reorder`]: a dense buffer from one axis order into another.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod kernel;
 
 pub(crate) use kernel::{Step, permute};

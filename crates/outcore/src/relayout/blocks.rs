@@ -20,10 +20,10 @@ use outcore_geometry::Layout;
 use serde::{Deserialize, Serialize};
 
 /// What is read in one piece at least, if reads are copies from memory.
-const SHORT: u64 = 512;
+const SHORT: u64 = 256;
 
 /// Larger blocks gain nothing where reads are copies from memory.
-const CACHED: u64 = 8 << 20;
+const CACHED: u64 = 4 << 20;
 
 /// For writes of so many bytes a larger block is worth it.
 const CONTIGUOUS: u64 = 1 << 20;
@@ -231,12 +231,12 @@ mod tests {
         let shape = [16384, 16384];
         let (row, column) = (layout(&shape, "row"), layout(&shape, "column"));
         let choice = choose(&row, &column, 60 << 20, Reads::Resident);
-        assert_eq!(choice.block, [16384, 128]);
-        assert_eq!((choice.read, choice.write), (512, 8 << 20));
+        assert_eq!(choice.block, [16384, 64]);
+        assert_eq!((choice.read, choice.write), (256, 4 << 20));
         // The other way round it is the rows that are cut.
         assert_eq!(
             choose(&column, &row, 60 << 20, Reads::Resident).block,
-            [128, 16384]
+            [64, 16384]
         );
     }
 

@@ -141,6 +141,7 @@ unsafe fn plane<const SIZE: usize, const SIDE: usize>(
     to: *mut u8,
 ) {
     let dense = columns.from == SIZE && rows.to == SIZE;
+    let turn = best_square::<SIZE, SIDE>();
     for band in (0..rows.count).step_by(BAND.max(SIDE)) {
         let end = rows.count.min(band + BAND.max(SIDE));
         for column in (0..columns.count).step_by(SIDE) {
@@ -152,7 +153,11 @@ unsafe fn plane<const SIZE: usize, const SIDE: usize>(
                     let from = from.add(row * rows.from + column * columns.from);
                     let to = to.add(row * rows.to + column * columns.to);
                     if dense && wide == SIDE && high == SIDE {
-                        square::<SIZE, SIDE>((from, rows.from), (to, columns.to));
+                        // The same columns of the lines that come next.
+                        for at in 0..SIDE {
+                            prefetch(from.wrapping_add((at + BAND) * rows.from));
+                        }
+                        turn((from, rows.from), (to, columns.to));
                     } else {
                         for at in 0..wide {
                             let (from, to) = (from.add(at * columns.from), to.add(at * columns.to));
@@ -165,12 +170,39 @@ unsafe fn plane<const SIZE: usize, const SIDE: usize>(
     }
 }
 
+/// Transposes a square: the address of the first line and the bytes from one line
+/// to the next, on either side.
+type Square = unsafe fn((*const u8, usize), (*mut u8, usize));
+
+/// The fastest way for squares of such elements on this processor.
+fn best_square<const SIZE: usize, const SIDE: usize>() -> Square {
+    #[cfg(target_arch = "x86_64")]
+    match SIZE {
+        4 if super::avx2::is_available() => return super::avx2::square_of_4,
+        8 if super::avx2::is_available() => return super::avx2::square_of_8,
+        _ => {}
+    }
+    square::<SIZE, SIDE>
+}
+
+/// Asks for the line at an address, which need not be one.
+#[inline(always)]
+fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction reads nothing, and does nothing where it could not.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Transposes a square of `SIDE` lines of `SIDE` elements.
 ///
 /// # Safety
 ///
 /// As for [`permute`].
-#[inline(always)]
 unsafe fn square<const SIZE: usize, const SIDE: usize>(
     (from, from_step): (*const u8, usize),
     (to, to_step): (*mut u8, usize),
