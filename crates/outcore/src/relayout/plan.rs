@@ -449,7 +449,8 @@ pub(crate) fn move_part(
     const PURPOSE: &str = "copying between local files and a global array";
     let (source, target) = (leg.source.array()?, leg.target.array()?);
     let size = target.layout().element_size();
-    let each = 2 * size + if leg.lists() { LISTS } else { 0 };
+    let same_order = source.layout().slowest_first() == target.layout().slowest_first();
+    let each = if same_order { size } else { 2 * size } + if leg.lists() { LISTS } else { 0 };
     budget.require(each, PURPOSE)?;
     let room = budget.free().clamp(each, LARGEST.max(each));
     let _held = budget.reserve(room, PURPOSE)?;
