@@ -81,7 +81,9 @@ fn a_full_disk() {
     let _mounted = Mounted(&disk);
     println!("checked on a disk of 1 MiB");
     check(&disk, |line| {
-        let message = disk.fails(1, line);
+        // Some say what they are about to do before they fail.
+        let mut command = disk.command(line.split_whitespace());
+        let message = complaint(&command.output().expect("outcore starts"), 1, line);
         assert!(message.contains("No space left on device"), "{message}");
         message
     });

@@ -337,7 +337,7 @@ impl Decision {
             true => SAME_ORDER,
             false => LARGEST,
         };
-        let most = largest.min((bytes / (2 * workers)).max(SAME_ORDER / 8));
+        let most = largest.min((bytes / (2 * workers)).max(SAME_ORDER));
         let whole = LaneMemory::of(room / lanes as u64, size);
         let fits = if leg.lists() {
             whole.block / (size + LISTS) * size
