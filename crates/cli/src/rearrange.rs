@@ -57,7 +57,6 @@ impl Rearrange {
         let budget = self.memory.budget();
         let ranks = Ranks {
             ranks: self.ranks.ranks.or(u32::try_from(ranks).ok()),
-            ..self.ranks
         };
         ranks.run(|comm| {
             let source = Array::open_all(comm, &self.input)?;

@@ -216,18 +216,15 @@ unsafe fn square<const SIZE: usize, const SIDE: usize>(
                 .read()
         };
     }
-    for column in 0..SIDE {
-        let mut turned = [[0; SIZE]; SIDE];
-        for (row, element) in turned.iter_mut().enumerate() {
-            *element = lines[row][column];
-        }
+    (0..SIDE).for_each(|column| {
+        let turned: [[u8; SIZE]; SIDE] = std::array::from_fn(|row| lines[row][column]);
         // SAFETY: as above.
         unsafe {
             to.add(column * to_step)
                 .cast::<[[u8; SIZE]; SIDE]>()
                 .write(turned)
         };
-    }
+    });
 }
 
 #[cfg(test)]
