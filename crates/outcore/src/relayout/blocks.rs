@@ -169,9 +169,11 @@ pub(crate) fn choose(source: &Layout, target: &Layout, room: u64, reads: Reads) 
         Reads::Resident => {
             let mut block = grown(SHORT, size);
             let fit = fits(&block).then(|| {
-                to.fill(&mut block, most.min(CACHED / size));
-                if to.piece(&block) < CONTIGUOUS / size {
-                    to.fill(&mut block, most);
+                let mut enough = CACHED / size;
+                to.fill(&mut block, most.min(enough));
+                while to.piece(&block) < CONTIGUOUS / size && enough < most {
+                    enough *= 2;
+                    to.fill(&mut block, most.min(enough));
                 }
                 from.fill(&mut block, most.min(CACHED / size));
                 block
@@ -233,6 +235,15 @@ mod tests {
         let choice = choose(&row, &column, 60 << 20, Reads::Resident);
         assert_eq!(choice.block, [16384, 64]);
         assert_eq!((choice.read, choice.write), (256, 4 << 20));
+        // Wider ones take a larger block, but no larger than writes need.
+        let wide = layout(&[32768, 32768], "column");
+        let choice = choose(
+            &layout(&[32768, 32768], "row"),
+            &wide,
+            60 << 20,
+            Reads::Resident,
+        );
+        assert_eq!(choice.block, [32768, 64]);
         // The other way round it is the rows that are cut.
         assert_eq!(
             choose(&column, &row, 60 << 20, Reads::Resident).block,
