@@ -1,9 +1,10 @@
-"""Median filter, Jacobi sweeps, matrix products and Fourier transforms in Python: NumPy, SciPy, dask and dask-image.
+"""Median filter, Jacobi sweeps, matrix products, Fourier transforms and transpositions in Python: NumPy, SciPy,
+dask, dask-image and rechunker (which needs zarr below 3).
 
 py_apps.py PEER INPUT EXTENT SCRATCH: INPUT is a file of EXTENT x EXTENT f32 values; for products a.oc/data.bin
 of f64 values, with the right operand in b.oc/data.bin beside it; for transforms of c64 values. Reads commands from
 standard input, one a line, and answers each with a line: 'prepare' removes the output, 'run' makes it,
-'check' says ok or WRONG. Two threads each; outputs are new files, not synced.
+'check' says ok or WRONG, 'forget' drops the input from the page cache. Two threads each; outputs are new files, not synced.
 """
 import os
 import shutil
@@ -13,6 +14,7 @@ import numpy as np
 
 PEER, INPUT, N, SCRATCH = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 SWEEPS = 10
+MEMORY = os.environ.get("PEER_MEMORY", "256MiB")
 f4 = np.float32
 number = np.float64 if "matmul" in PEER else np.complex64 if "fft" in PEER else f4
 at = lambda name: os.path.join(SCRATCH, PEER + "-" + name)
@@ -128,8 +130,52 @@ def dask_fft():
     to_zarr(rows.rechunk((N, 512)).map_blocks(along(0), dtype=number))
 
 
+def memmap_transpose(block=1024):
+    out = np.memmap(at("out"), number, "w+", shape=(N, N))
+    for i in range(0, N, block):
+        for j in range(0, N, block):
+            out[j:j + block, i:i + block] = source[i:i + block, j:j + block].T
+
+
+def panel_transpose(width=2048):
+    """Panels of full height, of an eighth of the columns."""
+    with open(at("out"), "wb") as out:
+        for j in range(0, N, width):
+            np.ascontiguousarray(source[:, j:j + width].T).tofile(out)
+
+
+def dask_transpose():
+    to_zarr(chunked.T)
+
+
+def rechunker_input():
+    import zarr
+    z = zarr.open(at("in.zarr"), mode="w", shape=(N, N), chunks=(N, 64), dtype=number, compressor=None)
+    for column in range(0, N, 1024):
+        z[:, column:column + 1024] = source[:, column:column + 1024]
+
+
+def rechunker_transpose():
+    """From columns to rows: the same array in chunks of the other order."""
+    import zarr
+    from rechunker import rechunk
+    plain = {"compressor": None}
+    rechunk(zarr.open(at("in.zarr"), mode="r"), (64, N), MEMORY, at("out.zarr"), temp_store=at("between.zarr"),
+            target_options=plain, temp_options=plain).execute()
+
+
+def forget():
+    """Drops the input of this peer from the page cache."""
+    os.sync()
+    files = [INPUT] + [os.path.join(d, f) for d, _, names in os.walk(at("in.zarr")) for f in names]
+    for name in files:
+        with open(name, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 RUNS = {"scipy-fft": scipy_fft, "dask-fft": dask_fft,
-        "memmap-matmul": memmap_matmul, "dask-matmul": dask_matmul,
+        "memmap-transpose": memmap_transpose, "panel-transpose": panel_transpose, "dask-transpose": dask_transpose,
+        "rechunker-transpose": rechunker_transpose, "memmap-matmul": memmap_matmul, "dask-matmul": dask_matmul,
         "numpy-jacobi": numpy_jacobi, "memmap-jacobi": memmap_jacobi, "dask-jacobi": dask_jacobi,
         "scipy-median": scipy_median, "dask-image-median": dask_median}
 
@@ -147,23 +193,29 @@ def expected():
     if "fft" in PEER:
         import scipy.fft
         return scipy.fft.fft2(np.array(source), workers=2)[:64]
+    if PEER == "rechunker-transpose":
+        return np.array(source[:64])
+    if "transpose" in PEER:
+        return np.array(source[:, :64].T)
     import scipy.ndimage
     return scipy.ndimage.median_filter(np.array(source[:514]), size=3, mode="nearest")[:512]
 
 
 def found():
-    if PEER.startswith("dask"):
+    if PEER.startswith(("dask", "rechunker")):
         import zarr
-        return zarr.open_array(at("out.zarr"), mode="r")[:]
+        return zarr.open_array(at("out.zarr"), mode="r")[:len(right)]
     return np.memmap(at("out"), number, "r", shape=(N, N))
 
 
 if PEER.startswith("dask"):
     import dask
     dask.config.set(scheduler="threads", num_workers=2)
-    chunked = as_zarr(2048 if "jacobi" in PEER else 1024)
+    chunked = as_zarr(1024 if "matmul" in PEER or "median" in PEER else 2048)
     if "matmul" in PEER:
         chunked_right = as_zarr(1024, right_operand(), "right.zarr")
+if PEER == "rechunker-transpose":
+    rechunker_input()
 right = expected()
 print("ready", flush=True)
 for line in sys.stdin:
@@ -171,6 +223,10 @@ for line in sys.stdin:
         for name in ("out", "other"):
             if os.path.exists(at(name)): os.unlink(at(name))
         shutil.rmtree(at("out.zarr"), ignore_errors=True)
+        shutil.rmtree(at("between.zarr"), ignore_errors=True)
+        answer = "ok"
+    elif line.strip() == "forget":
+        forget()
         answer = "ok"
     elif line.strip() == "run":
         RUNS[PEER]()

@@ -425,7 +425,7 @@ fn other_system<'a>(
     let input = work.directory.join("in.oc/data.bin");
     let start = || {
         let scratch = work.directory.join("peers");
-        PythonPeer::start(python, peer, (&input, work.extent as u64), &scratch)
+        PythonPeer::start(python, peer, (&input, work.extent as u64), &scratch, None)
     };
     let process = comm.agree(if comm.rank() == 0 {
         start().map(Some)

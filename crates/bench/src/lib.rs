@@ -26,6 +26,7 @@ mod section_peers;
 mod sections;
 mod simulated;
 mod sweep;
+mod transpose;
 
 pub use alltoall::{AllToAllOptions, all_to_all, all_to_all_summary};
 pub use alltoall_model::{AllToAllEntry, Modelled, all_to_all_model, all_to_all_tables};
@@ -42,3 +43,4 @@ pub use section_peers::{SectionPeersOptions, section_peers};
 pub use sections::{SectionsOptions, sections, summary};
 pub use simulated::{DEVICES, device};
 pub use sweep::{SweepOptions, sweep};
+pub use transpose::{TransposeOptions, transpose};

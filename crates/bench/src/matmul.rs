@@ -188,7 +188,7 @@ impl Work {
     fn other_system<'a>(&self, python: &Path, peer: &'static str) -> Result<Contestant<'a>> {
         let input = self.directory.join("a.oc/data.bin");
         let scratch = self.directory.join("peers");
-        let process = PythonPeer::start(python, peer, (&input, self.extent), &scratch)?;
+        let process = PythonPeer::start(python, peer, (&input, self.extent), &scratch, None)?;
         Ok(process.contestant(self.line(peer, "files")))
     }
 }

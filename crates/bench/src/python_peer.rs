@@ -23,12 +23,14 @@ pub(crate) struct PythonPeer {
 
 impl PythonPeer {
     /// Starts `peer` on a file of `extent` x `extent` f32 values (f64 for
-    /// products, with the other operand beside it; c64 for transforms); waits until it is ready.
+    /// products, with the other operand beside it; c64 for transforms), with so
+    /// much memory if it asks; waits until it is ready.
     pub(crate) fn start(
         python: &Path,
         peer: &'static str,
         (input, extent): (&Path, u64),
         scratch: &Path,
+        memory: Option<u64>,
     ) -> Result<Self> {
         let program = scratch.join("py_apps.py");
         std::fs::create_dir_all(scratch)
@@ -39,7 +41,11 @@ impl PythonPeer {
                 source,
             })?;
         let threads = if peer.starts_with("dask") { "1" } else { "2" };
-        let child = Command::new(python)
+        let mut command = Command::new(python);
+        if let Some(bytes) = memory {
+            command.env("PEER_MEMORY", format!("{bytes}B"));
+        }
+        let child = command
             .arg(&program)
             .arg(peer)
             .arg(input)
@@ -99,7 +105,7 @@ impl PythonPeer {
     fn failed(&self, why: &str) -> Error {
         Error::Invalid(format!(
             "the peer {} failed: {why}; it needs the Python packages numpy, scipy, dask, dask-image \
-             and zarr, or leave --peers out",
+             and zarr (rechunker: zarr below 3), or leave --peers out",
             self.name
         ))
     }

@@ -3,6 +3,7 @@
 mod alltoall;
 mod collective;
 mod redistribute;
+mod transpose;
 
 use std::path::PathBuf;
 
@@ -33,6 +34,7 @@ enum Name {
     Sweep(Sweep),
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
+    Transpose(transpose::Transpose),
 }
 
 /// Every strategy on the sections of the papers' tables, by one rank
@@ -200,6 +202,7 @@ impl Bench {
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),
+            Name::Transpose(options) => (options.run()?, options.csv),
         };
         if lines.is_empty() {
             return Ok(());

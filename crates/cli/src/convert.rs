@@ -1,25 +1,18 @@
 //! `outcore convert`: an array in another placement, layout or format.
 //!
-//! Into local placement, each rank fills whole local files, one after another:
-//! it reads the file's part of the input and writes the file from one end to
-//! the other. Out of it, the other way round. Between other arrays the ranks
-//! divide the elements.
+//! Between local files, whatever two files have in common moves at once; ranks
+//! divide the files if there are enough of them, or else what is in them.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Distribution, Error, LocalArray, LocalPlacement,
-    MemoryBudget, Order, Result, SharedDraft, Tuning, parse_shape, shape_text,
+    Arrangement, Array, ArrayDescriptor, Comm, Distribution, Error, LocalPlacement, Result,
+    parse_shape,
 };
 
-use crate::bytes;
-use crate::copy::{Side, Team, copy, fitting};
-use crate::memory::{Memory, Room};
-use crate::progress::Progress;
-use crate::ranks::{Ranks, print};
+use crate::rearrange::{Rearrange, Wanted, like};
+use crate::transpose::no_layout_of_raw;
 
 /// Copy an array into another placement, layout or format
 ///
@@ -37,12 +30,8 @@ Examples:
   outcore convert parts.oc whole.npy --memory 256MiB            (back to one file)
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
-    /// The array to copy
-    #[arg(value_name = "IN", value_parser = NonEmptyStringValueParser::new())]
-    input: String,
-    /// The array to make
-    #[arg(value_name = "OUT", value_parser = NonEmptyStringValueParser::new())]
-    output: String,
+    #[command(flatten)]
+    rearrange: Rearrange,
     /// Where the elements are kept [default: local if an option of it is given, or else global]
     #[arg(long)]
     placement: Option<Placement>,
@@ -66,13 +55,6 @@ pub(crate) struct Convert {
     /// The layout of the output, as for 'create' [default: that of IN]
     #[arg(long)]
     layout: Option<Arrangement>,
-    #[command(flatten)]
-    memory: Memory,
-    /// Replace OUT if it exists
-    #[arg(long)]
-    force: bool,
-    #[command(flatten)]
-    ranks: Ranks,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -117,20 +99,18 @@ impl Convert {
                 "{option} is for local placement, but --placement is global"
             ));
         }
-        if self.is_local() && !self.output.trim_end_matches('/').ends_with(".oc") {
+        let output = &self.rearrange.output;
+        if self.is_local() && !output.trim_end_matches('/').ends_with(".oc") {
             return Err(format!(
-                "local placement makes a directory of files, so '{}' must end in .oc",
-                self.output
+                "local placement makes a directory of files, so '{output}' must end in .oc"
             ));
         }
-        if self.layout.is_some() && self.output.starts_with("raw:") {
+        if self.rearrange.resume && !self.directories.is_empty() {
             return Err(
-                "--layout cannot be used with a 'raw:' description, which says everything \
-                        about the file itself"
-                    .into(),
+                "--resume cannot be used with --directories: each rank knows its own".into(),
             );
         }
-        Ok(())
+        no_layout_of_raw(self.layout.as_ref(), output)
     }
 
     /// The first option given that only local placement has.
@@ -151,58 +131,23 @@ impl Convert {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let progress = OnceLock::new();
-        self.ranks.run(|comm| {
-            let room = self.memory.room(comm, "converting")?;
-            let source = Array::open_all(comm, &self.input)?;
-            let source = room.tuned(&source, Tuning::default());
-            let descriptor = comm.agree(self.descriptor(&source, comm))?;
-            let bytes = source.whole().count() * source.layout().element_size();
-            let share = bytes / comm.size() as u64;
-            let work = Work {
-                comm,
-                source: &source,
-                descriptor: &descriptor,
-                room,
-                budget: room.budget(),
-                progress: Progress::shared(&progress, "converting", comm, share)?,
-            };
-            if self.is_local() {
-                self.to_local(&work)?;
-            } else {
-                self.to_global(&work)?;
-            }
-            let outcome = if comm.rank() == 0 {
-                self.tell()
-            } else {
-                Ok(())
-            };
-            Ok(comm.agree(outcome)?)
+        self.rearrange.run("converting", 1, |source: &Array, comm| {
+            let axes = (0..source.shape().len()).collect();
+            let descriptor = self.descriptor(source, comm)?;
+            Ok(Wanted { axes, descriptor })
         })
     }
 
     /// What is to be made.
     fn descriptor(&self, source: &Array, comm: &Comm) -> Result<ArrayDescriptor> {
-        let old = source.descriptor();
-        let mut descriptor =
-            ArrayDescriptor::new(&old.shape, old.element_type).byte_order(old.byte_order);
-        let npy = self.output.ends_with(".npy");
-        descriptor.arrangement = self.layout.clone().unwrap_or_else(|| {
-            // Tiles stay in one file; NumPy has two orders.
-            let mut same = old.arrangement.clone();
-            if npy || self.is_local() {
-                same.tile = None;
-            }
-            if npy && matches!(same.order, Order::Axes(_)) {
-                same.order = Order::Row;
-            }
-            same
-        });
-        if self.output.trim_end_matches('/').ends_with(".oc") {
-            descriptor.attributes = old.attributes.clone();
-        }
+        let mut descriptor = like(source, &self.rearrange.output);
         if self.is_local() {
+            // Tiles stay in one file.
+            descriptor.arrangement.tile = None;
             descriptor.local = Some(self.local_placement(source, comm)?);
+        }
+        if let Some(layout) = &self.layout {
+            descriptor.arrangement = layout.clone();
         }
         Ok(descriptor)
     }
@@ -235,129 +180,4 @@ impl Convert {
         let placement = LocalPlacement::new(distribution).overlap(&overlap);
         Ok(placement.directories(&self.directories))
     }
-
-    /// Fills local files, each by one rank.
-    fn to_local(&self, work: &Work<'_>) -> Result<()> {
-        let Work {
-            comm,
-            source,
-            budget,
-            ..
-        } = work;
-        let add = |bytes| work.progress.add(bytes);
-        let placement = work.descriptor.local.as_ref();
-        let parts = placement.map_or(0, |placement| placement.distribution.ranks() as usize);
-        if parts == comm.size() {
-            // Each rank makes its own, which others may not be able to reach.
-            let draft = LocalArray::draft_all(comm, &self.output, work.descriptor, self.force)?;
-            comm.agree(draft.load_part(source, budget, &add))?;
-            draft.commit(comm)?;
-            return Ok(());
-        }
-        let draft = self.draft(work)?;
-        let fill = || {
-            for part in (comm.rank()..parts).step_by(comm.size()) {
-                let part = LocalArray::open_part_writable(draft.name(), part)?;
-                part.load_part(source, budget, &add)?;
-                part.part().sync()?;
-            }
-            Ok::<(), Error>(())
-        };
-        comm.agree(fill())?;
-        draft.commit(comm)?;
-        Ok(())
-    }
-
-    /// Fills one file, from local files or from another one.
-    fn to_global(&self, work: &Work<'_>) -> Result<()> {
-        let Work {
-            comm,
-            source,
-            budget,
-            ..
-        } = work;
-        let draft = self.draft(work)?;
-        check_shape(&draft, source)?;
-        let target = work
-            .room
-            .tuned(&fitting(&draft, source)?, Tuning::default());
-        let placement = source.descriptor().local.as_ref();
-        let parts = placement.map_or(0, |placement| placement.distribution.ranks() as usize);
-        let fill = || {
-            if parts < comm.size() {
-                let team = Team {
-                    comm,
-                    room: work.room,
-                    progress: work.progress,
-                };
-                let (from, to) = (source.whole(), target.whole());
-                let from = Side {
-                    array: source,
-                    section: &from,
-                };
-                let to = Side {
-                    array: &target,
-                    section: &to,
-                };
-                return copy(&team, &from, &to);
-            }
-            for part in (comm.rank()..parts).step_by(comm.size()) {
-                let part = LocalArray::open_part(source.name(), part)?;
-                part.store_part(&target, budget, &|bytes| work.progress.add(bytes))?;
-            }
-            target.sync()
-        };
-        comm.agree(fill())?;
-        draft.commit(comm)?;
-        Ok(())
-    }
-
-    fn draft(&self, work: &Work<'_>) -> Result<SharedDraft> {
-        Array::draft_all(work.comm, &self.output, work.descriptor, self.force)
-    }
-
-    fn tell(&self) -> Result<()> {
-        let made = Array::open(&self.output)?;
-        let placed = match &made.descriptor().local {
-            None => String::new(),
-            Some(placement) => format!(
-                ", {} local files ({} on {})",
-                placement.distribution.ranks(),
-                placement.distribution,
-                shape_text(placement.distribution.grid())
-            ),
-        };
-        print(&format!(
-            "{}: {} {} in {} layout, {}{placed}\n",
-            made.name(),
-            shape_text(made.shape()),
-            made.element_type(),
-            made.descriptor().arrangement,
-            bytes::show(made.layout().byte_len()),
-        ))
-    }
-}
-
-/// What the ranks convert, and with what.
-struct Work<'a> {
-    comm: &'a Comm,
-    source: &'a Array,
-    descriptor: &'a ArrayDescriptor,
-    room: Room,
-    /// For the pieces of this rank.
-    budget: MemoryBudget,
-    progress: &'a Progress,
-}
-
-/// The description of a raw output may name another shape.
-fn check_shape(target: &Array, source: &Array) -> Result<()> {
-    if target.shape() == source.shape() {
-        return Ok(());
-    }
-    Err(Error::Invalid(format!(
-        "the output has shape {}, but {} has {}",
-        shape_text(target.shape()),
-        source.name(),
-        shape_text(source.shape())
-    )))
 }

@@ -21,9 +21,12 @@ mod picture;
 mod progress;
 mod ranks;
 mod read;
+mod rearrange;
+mod relayout;
 mod reproduce;
 mod selection;
 mod text;
+mod transpose;
 mod tuning;
 mod work;
 mod write;
@@ -56,6 +59,7 @@ Examples:
   outcore write field.oc '0, :' --fill 1.5
   outcore info field.oc --json
   outcore convert field.oc parts.oc --placement local --parts 4
+  outcore transpose field.oc turned.oc --memory 256MiB
   mpirun -n 4 outcore read field.oc -o copy.npy     (built with --features mpi)
 
 Exit status: 0 done, 1 failed, 2 wrong usage."
@@ -72,6 +76,8 @@ enum Command {
     Read(read::Read),
     Write(write::Write),
     Convert(convert::Convert),
+    Relayout(relayout::Relayout),
+    Transpose(transpose::Transpose),
     Median(median::Median),
     Laplace(laplace::Laplace),
     Matmul(matmul::Matmul),
@@ -95,6 +101,8 @@ impl Command {
             Self::Create(command) => command.check(),
             Self::Read(command) => command.check(),
             Self::Convert(command) => command.check(),
+            Self::Relayout(command) => command.check(),
+            Self::Transpose(command) => command.check(),
             Self::Explain(command) => command.check(),
             Self::Matmul(command) => command.check(),
             Self::Info(_)
@@ -139,6 +147,8 @@ fn main() -> ExitCode {
             Command::Read(command) => command.run(),
             Command::Write(command) => command.run(),
             Command::Convert(command) => command.run(),
+            Command::Relayout(command) => command.run(),
+            Command::Transpose(command) => command.run(),
             Command::Median(command) => command.run(),
             Command::Laplace(command) => command.run(),
             Command::Matmul(command) => command.run(),

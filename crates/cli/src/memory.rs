@@ -64,11 +64,6 @@ impl Room {
         self.pieces / buffers / size
     }
 
-    /// The memory for pieces, as an account.
-    pub(crate) fn budget(&self) -> MemoryBudget {
-        MemoryBudget::of(self.pieces)
-    }
-
     /// The same array, moved within the room.
     pub(crate) fn tuned(&self, array: &Array, tuning: Tuning) -> Array {
         let buffer = tuning.buffer.min(self.staging.unwrap_or(u64::MAX));

@@ -17,7 +17,7 @@ use outcore_geometry::{Layout, Order, Runs, Section, shape_text};
 use outcore_storage::{Access, Store, fills_or_fails};
 use outcore_transport::Comm;
 
-use crate::descriptor::ArrayDescriptor;
+use crate::descriptor::{ArrayDescriptor, check_permutation, permuted};
 use crate::draft::{Draft, SharedDraft};
 use crate::element::{ByteOrder, Element, ElementType};
 use crate::error::{Error, Result};
@@ -229,6 +229,35 @@ impl Array {
             let order: Vec<usize> = moved.chain(short).collect();
             same.descriptor.arrangement.order = Order::from_slowest_first(&order);
         }
+        same.layout = same.descriptor.check(&self.name)?;
+        Ok(same)
+    }
+
+    /// The same array seen with its axes in another order: axis `k` of the view
+    /// is axis `axes[k]` of the array. No byte moves.
+    ///
+    /// ```
+    /// use outcore::{Array, ArrayDescriptor, ElementType};
+    /// # let directory = tempfile::tempdir()?;
+    /// # let name = directory.path().join("grid.oc");
+    /// # let name = name.to_str().unwrap();
+    /// let array = Array::create(name, &ArrayDescriptor::new(&[30, 20], ElementType::F32))?;
+    /// let turned = array.permuted(&[1, 0])?;
+    /// array.write(&array.section("7, 3")?, &[1.5f32])?;
+    /// assert_eq!(turned.read::<f32>(&turned.section("3, 7")?)?, [1.5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn permuted(&self, axes: &[usize]) -> Result<Self> {
+        check_permutation(axes, self.shape().len())?;
+        let place_of = |axis: &usize| axes.iter().position(|old| old == axis);
+        let order = self.layout.slowest_first().iter().filter_map(place_of);
+        let mut same = self.clone();
+        let descriptor = &mut same.descriptor;
+        descriptor.arrangement.order = Order::from_slowest_first(&order.collect::<Vec<_>>());
+        descriptor.arrangement.tile = self.layout.tile().map(|tile| permuted(tile, axes));
+        descriptor.shape = permuted(self.shape(), axes);
+        // A placement is for the axes as they are in the file.
+        descriptor.local = None;
         same.layout = same.descriptor.check(&self.name)?;
         Ok(same)
     }

@@ -151,7 +151,7 @@ impl Drop for Reservation {
 }
 
 /// The memory that programs could use without swapping.
-fn available_bytes() -> Option<u64> {
+pub(crate) fn available_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()

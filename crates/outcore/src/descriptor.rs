@@ -95,6 +95,19 @@ impl ArrayDescriptor {
         self
     }
 
+    /// What describes the transposed array: axis `k` is axis `axes[k]` of this
+    /// one. The order in the file is called the same (`row` stays `row`); tiles are
+    /// turned with the array. It is placed in one file.
+    pub fn transposed(&self, axes: &[usize]) -> Result<Self> {
+        check_permutation(axes, self.shape.len())?;
+        let mut turned = self.clone();
+        turned.shape = permuted(&self.shape, axes);
+        let tile = &self.arrangement.tile;
+        turned.arrangement.tile = tile.as_ref().map(|tile| permuted(tile, axes));
+        (turned.stripes, turned.local) = (None, None);
+        Ok(turned)
+    }
+
     /// The number of elements.
     pub fn element_count(&self) -> Result<u64, outcore_geometry::Error> {
         element_count(&self.shape)
@@ -132,4 +145,23 @@ impl ArrayDescriptor {
         }
         Ok(layout)
     }
+}
+
+/// What belongs to axis `axes[k]` in place `k`.
+pub(crate) fn permuted(of_axes: &[u64], axes: &[usize]) -> Vec<u64> {
+    axes.iter().map(|axis| of_axes[*axis]).collect()
+}
+
+/// Fails unless `axes` names each of `count` axes once.
+pub(crate) fn check_permutation(axes: &[usize], count: usize) -> Result<()> {
+    let mut sorted = axes.to_vec();
+    sorted.sort_unstable();
+    if sorted.iter().copied().eq(0..count) {
+        return Ok(());
+    }
+    let given: Vec<String> = axes.iter().map(usize::to_string).collect();
+    Err(Error::Invalid(format!(
+        "the axes {} must name each of the {count} axes of the array once, from 0 on",
+        given.join(",")
+    )))
 }

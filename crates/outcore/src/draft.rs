@@ -53,6 +53,25 @@ struct Temporary {
     outside: Vec<PathBuf>,
 }
 
+impl Temporary {
+    /// What another run has left at `path`.
+    fn found(path: &Path) -> Self {
+        let outside = match path.is_dir() {
+            true => native::files_outside(path).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        Self {
+            path: path.to_path_buf(),
+            outside,
+        }
+    }
+}
+
+/// Removes the unfinished array that another run has left at `path`.
+pub(crate) fn discard(path: &Path) {
+    drop(Temporary::found(path));
+}
+
 impl Drop for Temporary {
     fn drop(&mut self) {
         remove(&self.path, &self.outside);
@@ -87,6 +106,24 @@ impl Draft {
         Ok(Self { array, unnamed })
     }
 
+    /// Opens the unfinished array `name` again that another run has left at
+    /// `path`.
+    fn reopen(name: &str, path: &Path, replace: bool) -> Result<Self> {
+        let place = Location::of_new(name)?;
+        check_free(name, &place, replace)?;
+        let location = place.at(path.to_path_buf());
+        let array = Array::open_at(&location, Access::ReadWrite)?;
+        let temporary = Temporary::found(path);
+        Ok(Self {
+            array,
+            unnamed: Unnamed {
+                place,
+                temporary,
+                replace,
+            },
+        })
+    }
+
     /// The text under which other ranks can open the unfinished array.
     pub fn temporary_name(&self) -> &str {
         self.array.name()
@@ -116,6 +153,23 @@ impl SharedDraft {
         let draft = comm.agree(begun)?;
         let array = open_of_rank_0(comm, draft.as_deref())?;
         Ok(Self { array, draft })
+    }
+
+    /// Collective: rank 0 opens the unfinished array again that another run has
+    /// left at `path`, and so do all.
+    pub(crate) fn reopen(comm: &Comm, name: &str, path: &Path, replace: bool) -> Result<Self> {
+        let found = match comm.rank() {
+            0 => Draft::reopen(name, path, replace).map(Some),
+            _ => Ok(None),
+        };
+        let draft = comm.agree(found)?;
+        let array = open_of_rank_0(comm, draft.as_deref())?;
+        Ok(Self { array, draft })
+    }
+
+    /// Where the files are now; rank 0 alone knows.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.draft.as_ref().map(|draft| draft.unnamed.path())
     }
 
     /// Collective: syncs the array, gives it its name, and opens it there for
@@ -272,14 +326,14 @@ fn beside(path: &Path) -> Result<PathBuf> {
     Ok(parent(path).join(format!(".{}-{name}", native::new_id())))
 }
 
-fn parent(path: &Path) -> &Path {
+pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
 }
 
-fn sync_directory(path: &Path) -> Result<()> {
+pub(crate) fn sync_directory(path: &Path) -> Result<()> {
     let sync = || std::fs::File::open(path)?.sync_all();
     sync().map_err(|source| Error::file("sync", path, source))
 }

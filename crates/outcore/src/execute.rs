@@ -20,6 +20,7 @@ mod ahead;
 pub(crate) mod copy;
 pub(crate) mod image;
 mod mapped;
+pub(crate) mod permuted;
 mod sieved;
 
 use outcore_geometry::Run;

@@ -48,6 +48,7 @@ pub mod passion;
 mod placement;
 mod plan;
 mod redistribute;
+mod relayout;
 mod reorder;
 mod resident;
 mod run;
@@ -84,6 +85,7 @@ pub use placement::{
 };
 pub use plan::Plan;
 pub use redistribute::{Arrival, RedistributionMethod, RedistributionPlan, Transfer};
+pub use relayout::{Relayout, RelayoutJob, RelayoutOutput};
 pub use reorder::reorder;
 pub use resident::PeakMemory;
 pub use run::{check_launch, default_ranks, run, under_launcher};

@@ -1,5 +1,11 @@
 //! [`reorder`]: a dense buffer from one axis order into another.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod kernel;
+
+pub(crate) use kernel::{Step, permute};
+
 /// Copies `from`, a dense buffer of `shape` with the axes in the given order
 /// (slowest first), into `to` with the axes in its order. Both have the same
 /// length; the size of an element follows from it.
@@ -15,54 +21,44 @@ pub fn reorder(shape: &[u64], from: (&[u8], &[usize]), to: (&mut [u8], &[usize])
     }
     let count: u64 = shape.iter().product();
     let size = source.len() / count as usize;
-    match size {
-        1 => gather::<1>(shape, source, source_order, target, target_order),
-        2 => gather::<2>(shape, source, source_order, target, target_order),
-        4 => gather::<4>(shape, source, source_order, target, target_order),
-        8 => gather::<8>(shape, source, source_order, target, target_order),
-        16 => gather::<16>(shape, source, source_order, target, target_order),
-        _ => panic!("no element has {size} bytes"),
-    }
+    assert_eq!(
+        (size * count as usize, size > 0),
+        (source.len(), true),
+        "buffers hold whole elements"
+    );
+    let (from, to) = (
+        dense_steps(shape, source_order, size),
+        dense_steps(shape, target_order, size),
+    );
+    let axes = (0..shape.len()).map(|axis| Step {
+        count: shape[axis] as usize,
+        from: from[axis],
+        to: to[axis],
+    });
+    // SAFETY: in a dense buffer with each axis once in its order, every element
+    // lies inside; `to` is borrowed mutably, so the two do not overlap.
+    unsafe {
+        permute(
+            &axes.collect::<Vec<_>>(),
+            size,
+            source.as_ptr(),
+            target.as_mut_ptr(),
+        )
+    };
 }
 
-/// Goes through the target in its order and fetches each element.
-fn gather<const SIZE: usize>(
-    shape: &[u64],
-    source: &[u8],
-    source_order: &[usize],
-    target: &mut [u8],
-    target_order: &[usize],
-) {
-    let (source, _) = source.as_chunks::<SIZE>();
-    let (target, _) = target.as_chunks_mut::<SIZE>();
+/// The bytes from one index of each axis to the next in a dense buffer of
+/// elements of `size` bytes; panics unless `order` names each axis once.
+pub(crate) fn dense_steps(shape: &[u64], order: &[usize], size: usize) -> Vec<usize> {
+    assert_eq!(order.len(), shape.len(), "an order names each axis");
     let mut steps = vec![0; shape.len()];
-    let mut step = 1;
-    for axis in source_order.iter().rev() {
+    let mut step = size;
+    for axis in order.iter().rev() {
+        assert_eq!(steps[*axis], 0, "an order names each axis once");
         steps[*axis] = step;
-        step *= shape[*axis] as usize;
+        step *= (shape[*axis] as usize).max(1);
     }
-    let (fastest, slower) = target_order
-        .split_last()
-        .expect("two orders differ only with axes");
-    let mut positions = vec![0; slower.len()];
-    for line in target.chunks_exact_mut(shape[*fastest] as usize) {
-        let start: usize = slower
-            .iter()
-            .zip(&positions)
-            .map(|(axis, at)| steps[*axis] * at)
-            .sum();
-        let fetched = source[start..].iter().step_by(steps[*fastest]);
-        line.iter_mut()
-            .zip(fetched)
-            .for_each(|(element, from)| *element = *from);
-        for (axis, at) in slower.iter().zip(&mut positions).rev() {
-            *at += 1;
-            if *at < shape[*axis] as usize {
-                break;
-            }
-            *at = 0;
-        }
-    }
+    steps
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn placements_that_cannot_be_made() {
             "convert nothing.oc b.oc --parts 2",
             "cannot open nothing.oc",
         ),
-        ("convert a.oc a.oc --parts 2", "exists already"),
+        ("convert a.oc a.oc --parts 2", "the place of the input"),
     ] {
         let message = place.fails(1, line);
         assert!(message.contains(part), "{line}: {message}");

@@ -120,7 +120,9 @@ fn local_disks_hold_the_files_until_they_are_replaced() {
     assert_eq!(one.names(), first);
     place.ok("convert a.oc p.oc --parts 2 --directories one,two --force");
     assert!(one.names().len() == 1 && one.names() != first);
-    place.ok("convert p.oc p.oc --placement global --force");
+    let message = place.fails(1, "convert p.oc ./p.oc --placement global --force");
+    assert!(message.contains("the place of the input"), "{message}");
+    place.ok("convert a.oc p.oc --placement global --force");
     assert!(one.names().is_empty() && two.names().is_empty());
     assert_eq!(contents(&place, "p.oc"), contents(&place, "a.oc"));
     assert_eq!(place.names(), ["a.oc", "one", "p.oc", "two"]);
@@ -173,7 +175,7 @@ fn mistakes_are_told_in_a_sentence() {
         ("convert a.oc raw:b?shape=9x4&type=i8", "i8"),
         ("convert a.oc b.bin", ".oc"),
         ("convert c.oc b.oc", "c.oc"),
-        ("convert a.oc a.oc", "exists already"),
+        ("convert a.oc a.oc", "the place of the input"),
     ] {
         let message = place.fails(1, line);
         assert!(message.contains(part), "{line}: {message}");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::program::{Place, complaint};
 
 /// What runs out of room, and the array that it would have made.
-const COMMANDS: [(&str, &str); 7] = [
+const COMMANDS: [(&str, &str); 10] = [
     (
         "create new.oc --shape 500000 --type f64 --fill random",
         "new.oc",
@@ -22,6 +22,9 @@ const COMMANDS: [(&str, &str); 7] = [
     ("read ../noise.npy -o new.oc", "new.oc"),
     ("read ../noise.npy -o new.bin", "new.bin"),
     ("read ../noise.npy -o new.txt", "new.txt"),
+    ("transpose ../noise.npy new.npy --ranks 3", "new.npy"),
+    ("relayout ../noise.npy new.oc --layout tiled:500", "new.oc"),
+    ("convert ../noise.npy new.oc --ranks 2", "new.oc"),
 ];
 
 /// Runs them in `place`, where there is no room for 4 MB, each twice: with
@@ -78,7 +81,9 @@ fn a_full_disk() {
     let _mounted = Mounted(&disk);
     println!("checked on a disk of 1 MiB");
     check(&disk, |line| {
-        let message = disk.fails(1, line);
+        // Some say what they are about to do before they fail.
+        let mut command = disk.command(line.split_whitespace());
+        let message = complaint(&command.output().expect("outcore starts"), 1, line);
         assert!(message.contains("No space left on device"), "{message}");
         message
     });

@@ -21,6 +21,7 @@ mod oracle;
 mod pipes;
 mod program;
 mod ranks;
+mod relayout;
 mod reproduce;
 mod sections;
 mod strategies;

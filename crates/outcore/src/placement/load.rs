@@ -2,32 +2,20 @@
 //! the creation phase of the Local Placement Model (Thakur 1995, section
 //! 5.3.2), and [`LocalArray::store`].
 //!
-//! Each rank goes through its local indices piece by piece. A piece is a box
-//! of local indices; where it stands in the global array and in the part are
-//! two sections of one shape, so a piece is one read and one write, reordered
-//! between them if the two have different storage orders. Both sections are
-//! strided or lists if the distribution is cyclic, and move as any section
-//! does. Overlap areas are not touched.
+//! Each rank moves its local indices block by block ([`crate::Relayout`]). A
+//! block is a box of local indices; where it stands in the global array and in
+//! the part are two sections of one shape, strided or lists if the distribution
+//! is cyclic. Overlap areas are not touched.
 
-use outcore_geometry::{Pieces, shape_text};
+use outcore_geometry::shape_text;
 use outcore_transport::Comm;
 
 use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::error::{Error, Result};
 use crate::placement::local::LocalArray;
-use crate::placement::staging::staged;
-use crate::reorder::reorder;
+use crate::relayout::{Leg, move_part};
 use crate::strategy::Direction;
-
-/// A piece of so many bytes is as good as a larger one.
-const LARGEST: u64 = 64 << 20;
-
-/// What the lists of a piece may take for each of its elements.
-const LISTS: u64 = 32;
-
-/// The least that a strategy may stage.
-const LEAST_STAGING: u64 = 4096;
 
 impl LocalArray {
     /// Collective: fills the parts of all ranks from `source`, of the same
@@ -53,7 +41,7 @@ impl LocalArray {
         &self,
         source: &Array,
         budget: &MemoryBudget,
-        progress: &dyn Fn(u64),
+        progress: &(dyn Fn(u64) + Sync),
     ) -> Result<()> {
         self.copy(source, Direction::Read, budget, progress)
     }
@@ -63,7 +51,7 @@ impl LocalArray {
         &self,
         target: &Array,
         budget: &MemoryBudget,
-        progress: &dyn Fn(u64),
+        progress: &(dyn Fn(u64) + Sync),
     ) -> Result<()> {
         self.copy(target, Direction::Write, budget, progress)
     }
@@ -74,54 +62,12 @@ impl LocalArray {
         global: &Array,
         direction: Direction,
         budget: &MemoryBudget,
-        progress: &dyn Fn(u64),
+        progress: &(dyn Fn(u64) + Sync),
     ) -> Result<()> {
         self.check_like(global)?;
-        let size = global.layout().element_size();
-        let (there, here) = (
-            global.layout().slowest_first(),
-            self.part().layout().slowest_first(),
-        );
-        let lists = self
-            .parts
-            .axes()
-            .iter()
-            .any(|axis| axis.all_blocks() > axis.ranks() && axis.block() > 1);
-        let each = if there == here { size } else { 2 * size } + if lists { LISTS } else { 0 };
-        budget.require(each, "copying between local files and a global array")?;
-        let room = budget.free().clamp(each, LARGEST.max(each));
-        let _held = budget.reserve(room, "copying between local files and a global array")?;
-        // A strategy may stage what it moves: a quarter is for that.
-        let staging = (room / 4).max(LEAST_STAGING);
-        let (global, part) = (&staged(global, staging), &staged(self.part(), staging));
-        let most = room.saturating_sub(staging).max(each) / each;
-        let (mut bytes, mut reordered) = (Vec::new(), Vec::new());
-        for piece in Pieces::new(&self.local(), there, most) {
-            let (global_section, part_section) = self.parts.sections(self.rank(), &piece);
-            bytes.resize((piece.count() * size) as usize, 0);
-            let (from, to) = match direction {
-                Direction::Read => ((global, &global_section), (part, &part_section)),
-                Direction::Write => ((part, &part_section), (global, &global_section)),
-            };
-            from.0.read_bytes(from.1, &mut bytes)?;
-            if there == here {
-                to.0.write_bytes(to.1, &bytes)?;
-            } else {
-                reordered.resize(bytes.len(), 0);
-                let orders = (
-                    from.0.layout().slowest_first(),
-                    to.0.layout().slowest_first(),
-                );
-                reorder(
-                    &piece.shape(),
-                    (&bytes, orders.0),
-                    (&mut reordered, orders.1),
-                );
-                to.0.write_bytes(to.1, &reordered)?;
-            }
-            progress(bytes.len() as u64);
-        }
-        Ok(())
+        let part = (self.part(), &self.parts, self.rank());
+        let leg = Leg::of_part(part, global, direction == Direction::Read);
+        move_part(leg, budget, progress)
     }
 
     fn check_like(&self, global: &Array) -> Result<()> {

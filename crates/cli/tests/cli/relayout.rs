@@ -1,0 +1,172 @@
+//! `outcore transpose` and `outcore relayout`; killed in the middle and resumed.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::program::Place;
+
+#[test]
+fn transposed_and_back_is_the_same() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 37x23x11 --type f64 --fill index");
+    for (there, back) in [("2,0,1", "1,2,0"), ("1,0,2", "1,0,2"), ("2,1,0", "2,1,0")] {
+        let told = place.ok(&format!(
+            "transpose a.npy b.oc --axes {there} --ranks 3 --force"
+        ));
+        assert!(
+            told.starts_with("1 pass: ") && told.contains("peak memory"),
+            "{told}"
+        );
+        place.ok(&format!(
+            "transpose b.oc c.npy --axes {back} --memory 128KiB --force"
+        ));
+        assert_eq!(place.bytes("c.npy"), place.bytes("a.npy"), "{there}");
+    }
+    // Reversed, unless somebody says otherwise.
+    place.ok("transpose a.npy d.npy");
+    assert_eq!(place.ok("read d.npy 3,5,7"), place.ok("read a.npy 7,5,3"));
+    place.ok("transpose a.npy e.npy --layout column");
+    // The transposed array in column order has the bytes of the array in row order.
+    assert_eq!(place.npy("e.npy"), place.npy("a.npy"));
+}
+
+#[test]
+fn layouts_there_and_back() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 120x90 --type i16 --fill index");
+    for layout in [
+        "column",
+        "row",
+        "tiled:32x16",
+        "tiled:7x90:column",
+        "axes:1,0",
+    ] {
+        place.ok(&format!("relayout a.npy b.oc --layout {layout} --force"));
+        assert!(place.ok("info b.oc").contains(layout) || layout == "axes:1,0");
+        place.ok("relayout b.oc c.npy --layout row --memory 192KiB --force");
+        assert_eq!(place.bytes("c.npy"), place.bytes("a.npy"), "{layout}");
+    }
+    let raw = "raw:d.bin?shape=120x90&type=i16&layout=column&byteorder=big";
+    place.ok(&format!("relayout a.npy {raw}"));
+    assert_eq!(place.ok(&format!("read {raw}")), place.ok("read a.npy"));
+}
+
+#[test]
+fn mistakes_are_told_in_a_sentence() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 9x4 --type u8 --fill index");
+    place.ok("create b.npy --shape 3 --type u8");
+    let before = (place.bytes("a.npy"), place.bytes("b.npy"));
+    for (line, part) in [
+        ("relayout a.npy c.npy", "--layout"),
+        (
+            "relayout a.npy raw:c?shape=9x4&type=u8 --layout row",
+            "--layout",
+        ),
+        ("transpose a.npy c.npy --axes 1,x", "'x'"),
+        (
+            "convert a.npy c.oc --parts 2 --directories .,. --resume",
+            "--directories",
+        ),
+    ] {
+        let message = place.fails(2, line);
+        assert!(message.contains(part), "{line}: {message}");
+    }
+    for (line, part) in [
+        ("transpose a.npy a.npy --force", "the place of the input"),
+        ("transpose a.npy ./a.npy", "the place of the input"),
+        ("transpose a.npy b.npy", "exists already"),
+        ("transpose a.npy c.npy --axes 0,0", "each of the 2 axes"),
+        ("transpose a.npy c.npy --axes 0", "each of the 2 axes"),
+        (
+            "transpose a.npy c.npy --memory 100KiB --ranks 3",
+            "at least 192 KiB",
+        ),
+        (
+            "transpose a.npy raw:c?shape=9x4&type=u8",
+            "transposed has 4x9",
+        ),
+        ("transpose a.npy raw:c?shape=4x9&type=i8", "i8"),
+        ("relayout a.npy c.npy --layout tiled:2x2", "tiled:2x2"),
+        ("relayout a.npy c.oc --layout tiled:2", "tile 2"),
+        ("transpose none.npy c.npy", "none.npy"),
+    ] {
+        let message = place.fails(1, line);
+        assert!(message.contains(part), "{line}: {message}");
+    }
+    assert_eq!((place.bytes("a.npy"), place.bytes("b.npy")), before);
+    assert_eq!(place.names(), ["a.npy", "b.npy"]);
+}
+
+/// Starts a transposition and kills it as soon as some blocks are complete, but
+/// not all. Returns how many.
+fn kill_in_the_middle(place: &Place, line: &str, journal: &str) -> usize {
+    let mut child = place
+        .command(line.split_whitespace())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("outcore starts");
+    loop {
+        let marks = std::fs::read(place.path(journal)).unwrap_or_default();
+        let marks = marks
+            .split(|byte| *byte == b'\n')
+            .nth(1)
+            .unwrap_or_default();
+        let done = marks.iter().filter(|mark| **mark == b'#').count();
+        if done > 0 {
+            child.kill().expect("it can be killed");
+            let status = child.wait().expect("it ends");
+            assert_eq!(status.signal(), Some(9), "outcore {line} ended too early");
+            return done;
+        }
+        assert!(
+            child.try_wait().expect("a child").is_none(),
+            "outcore {line} ended too early"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Many passes over a small array with little memory take long enough to be
+/// interrupted between two of them.
+#[test]
+fn a_killed_run_is_resumed() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    place.ok("transpose a.npy right.npy");
+    let line = "transpose a.npy b.npy --memory 192KiB --ranks 2";
+    kill_in_the_middle(&place, line, ".b.npy.journal");
+    assert!(!place.path("b.npy").exists());
+    // Another job, or a changed input, is refused, and nothing is lost.
+    let other = place.fails(1, "transpose a.npy b.npy --axes 0,1 --resume");
+    assert!(other.contains("another job"), "{other}");
+    // On another number of ranks, as long as the memory is enough.
+    let told = place.ok("transpose a.npy b.npy --memory 1MiB --ranks 3 --resume");
+    assert!(told.starts_with("continued, "), "{told}");
+    assert_eq!(place.bytes("b.npy"), place.bytes("right.npy"));
+    assert_eq!(place.names(), ["a.npy", "b.npy", "right.npy"]);
+    // Nothing is left to continue: it begins anew.
+    let told = place.ok("transpose a.npy b.npy --force --resume");
+    assert!(told.starts_with("nothing to continue, "), "{told}");
+    assert_eq!(place.bytes("b.npy"), place.bytes("right.npy"));
+}
+
+#[test]
+fn what_was_left_is_refused_or_removed_if_the_input_changed() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    let line = "transpose a.npy b.oc --memory 192KiB --ranks 2";
+    kill_in_the_middle(&place, line, ".b.oc.journal");
+    let left = place.names();
+    place.ok("write a.npy 5,5 --fill 1");
+    let message = place.fails(1, &format!("{line} --resume"));
+    assert!(message.contains("its input has changed"), "{message}");
+    assert_eq!(place.names(), left);
+    // Without --resume it begins anew, and what was left is removed.
+    place.ok("transpose a.npy b.oc");
+    place.ok("transpose b.oc c.npy");
+    assert_eq!(place.bytes("c.npy"), place.bytes("a.npy"));
+    assert_eq!(place.names(), ["a.npy", "b.oc", "c.npy"]);
+}

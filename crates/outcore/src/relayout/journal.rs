@@ -1,0 +1,309 @@
+//! [`Journal`]: which blocks of an array under construction are complete and on
+//! stable storage, in a small file beside it, so that a run that was killed can
+//! be continued.
+//!
+//! The first line says in JSON what is being made, of what, where, and in which
+//! blocks; after it, each block has one byte. A rank writes the byte of a block
+//! after it has synced the block, so whenever the machine stops, a block with a
+//! mark is complete. Bytes of different ranks do not meet. The journal is removed
+//! when the array has its name, and when making it fails; only a run that was
+//! killed leaves it behind. The process of rank 0 holds a lock of it, so nobody
+//! takes it for abandoned while it is in use.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::leg::Leg;
+use super::plan::Decision;
+use crate::draft::{parent, sync_directory};
+use crate::error::{Error, Result};
+
+/// Blocks that are complete are synced and marked this often.
+const PERIOD: Duration = Duration::from_secs(2);
+
+const FORMAT: &str = "outcore-relayout-journal";
+const DONE: u8 = b'#';
+const PENDING: u8 = b'.';
+
+/// A first line longer than this is not believed.
+const LONGEST: u64 = 16 << 20;
+
+/// What a journal says of its job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Header {
+    pub(super) format: String,
+    pub(super) job: Job,
+    /// Where the unfinished array is.
+    pub(super) draft: PathBuf,
+    pub(super) decision: Decision,
+    /// How many blocks each pass has.
+    pub(super) blocks: Vec<u64>,
+}
+
+/// What is made of what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Job {
+    pub(super) input: String,
+    /// The files of the input: path, length, time of the last change, number.
+    pub(super) files: Vec<(PathBuf, u64, i128, u64)>,
+    pub(super) axes: Vec<usize>,
+    pub(super) output: String,
+}
+
+impl Header {
+    pub(super) fn new(job: Job, draft: &Path, decision: &Decision, blocks: &[u64]) -> Self {
+        Self {
+            format: FORMAT.into(),
+            job,
+            draft: draft.to_path_buf(),
+            decision: decision.clone(),
+            blocks: blocks.to_vec(),
+        }
+    }
+}
+
+/// The journal's file; whoever holds it may use it. Dropped, it is removed.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+    removed: bool,
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if self.removed {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Journal {
+    /// Where the journal of the array at `output` is.
+    pub(super) fn place(output: &Path) -> PathBuf {
+        let name = output.file_name().unwrap_or_default().to_string_lossy();
+        parent(output).join(format!(".{name}.journal"))
+    }
+
+    /// The journal that another run has left, which keeps it; `None` if there is
+    /// none. Fails if that run is not over.
+    pub(super) fn find(output: &Path) -> Result<Option<Self>> {
+        let path = Self::place(output);
+        let file = match File::options().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(Error::file("open", &path, source)),
+        };
+        lock(&file, output)?;
+        Ok(Some(Self {
+            path,
+            file,
+            removed: false,
+        }))
+    }
+
+    /// Begins the journal of the array at `output`.
+    pub(super) fn begin(output: &Path, header: &Header) -> Result<Self> {
+        let path = Self::place(output);
+        let failed = |source| Error::file("write", &path, source);
+        let mut options = File::options();
+        let file = options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(failed)?;
+        let mut journal = Self {
+            path: path.clone(),
+            file,
+            removed: true,
+        };
+        lock(&journal.file, output)?;
+        let mut text = serde_json::to_vec(header).expect("a header is plain data");
+        text.push(b'\n');
+        text.extend(std::iter::repeat_n(
+            PENDING,
+            header.blocks.iter().sum::<u64>() as usize,
+        ));
+        journal
+            .file
+            .write_all(&text)
+            .and_then(|()| journal.file.sync_all())
+            .map_err(failed)?;
+        sync_directory(parent(&path))?;
+        Ok(journal)
+    }
+
+    /// What it says; fails if it is damaged.
+    pub(super) fn header(&self) -> Result<Header> {
+        let wrong = |problem: String| {
+            Error::format(
+                self.path.display(),
+                format!("{problem}; remove it to begin anew"),
+            )
+        };
+        let mut line = Vec::new();
+        let file =
+            File::open(&self.path).map_err(|source| Error::file("open", &self.path, source))?;
+        let read = BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line);
+        read.map_err(|source| Error::file("read", &self.path, source))?;
+        let header: Header = serde_json::from_slice(&line)
+            .map_err(|e| wrong(format!("this journal is damaged: {e}")))?;
+        if header.format != FORMAT {
+            return Err(wrong("this is no journal of outcore".into()));
+        }
+        Ok(header)
+    }
+
+    /// From now on it is removed when it is dropped.
+    pub(super) fn adopt(mut self) -> Self {
+        self.removed = true;
+        self
+    }
+}
+
+/// Fails if another process has the lock.
+fn lock(file: &File, output: &Path) -> Result<()> {
+    // SAFETY: the descriptor is open.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EWOULDBLOCK) => Err(Error::format(
+            output.display(),
+            "another process is making this array now",
+        )),
+        // A file system without locks.
+        _ => Ok(()),
+    }
+}
+
+/// The marks of all blocks, for one rank.
+#[derive(Debug)]
+pub(super) struct Marks {
+    path: PathBuf,
+    file: File,
+    /// Where the marks of each pass begin in the file.
+    starts: Vec<u64>,
+    found: Vec<Vec<u8>>,
+}
+
+impl Marks {
+    /// Opens the marks of the journal of the array at `output`.
+    pub(super) fn open(output: &Path) -> Result<Self> {
+        let path = Journal::place(output);
+        let open = || {
+            let file = File::options().read(true).write(true).open(&path)?;
+            let mut reader = BufReader::new(&file);
+            let mut line = Vec::new();
+            let mut at = reader.read_until(b'\n', &mut line)? as u64;
+            let header: Header = serde_json::from_slice(&line)?;
+            let (mut starts, mut found) = (Vec::new(), Vec::new());
+            for count in header.blocks {
+                let mut marks = vec![PENDING; count as usize];
+                reader.read_exact(&mut marks)?;
+                starts.push(at);
+                at += count;
+                found.push(marks);
+            }
+            Ok((file, starts, found))
+        };
+        let (file, starts, found) = open().map_err(|source| Error::file("read", &path, source))?;
+        Ok(Self {
+            path,
+            file,
+            starts,
+            found,
+        })
+    }
+
+    /// Whether a block was complete when the marks were opened.
+    pub(super) fn has(&self, pass: usize, block: u64) -> bool {
+        self.found[pass].get(block as usize) == Some(&DONE)
+    }
+
+    /// What share of each pass was complete then.
+    pub(super) fn shares(&self) -> Vec<f64> {
+        let share = |marks: &Vec<u8>| {
+            let done = marks.iter().filter(|mark| **mark == DONE).count();
+            done as f64 / marks.len().max(1) as f64
+        };
+        self.found.iter().map(share).collect()
+    }
+
+    /// For marking blocks of one pass.
+    pub(super) fn pass(&self, number: usize) -> PassMarks<'_> {
+        let complete = Mutex::new((Instant::now(), Vec::new()));
+        PassMarks {
+            marks: self,
+            number,
+            complete,
+            targets: Mutex::default(),
+        }
+    }
+}
+
+/// Blocks of one pass, marked by all lanes of a rank.
+pub(super) struct PassMarks<'a> {
+    marks: &'a Marks,
+    number: usize,
+    /// When marks were written last, and which blocks are complete since.
+    complete: Mutex<(Instant, Vec<u64>)>,
+    /// The files that were written since.
+    targets: Mutex<Vec<crate::array::Array>>,
+}
+
+impl PassMarks<'_> {
+    /// A block is written. If the last marks are old, syncs what is written and
+    /// marks it.
+    pub(super) fn done(&self, block: u64, leg: &Leg) -> Result<()> {
+        let target = leg.target.array()?;
+        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        if !targets.iter().any(|known| known.name() == target.name()) {
+            targets.push(target.clone());
+        }
+        drop(targets);
+        let mut complete = self.complete.lock().unwrap_or_else(PoisonError::into_inner);
+        complete.1.push(block);
+        if complete.0.elapsed() < PERIOD {
+            return Ok(());
+        }
+        complete.0 = Instant::now();
+        let blocks = std::mem::take(&mut complete.1);
+        drop(complete);
+        self.mark(blocks)
+    }
+
+    /// Marks everything that is complete.
+    pub(super) fn finish(&self) -> Result<()> {
+        let mut complete = self.complete.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocks = std::mem::take(&mut complete.1);
+        drop(complete);
+        self.mark(blocks)
+    }
+
+    fn mark(&self, mut blocks: Vec<u64>) -> Result<()> {
+        let targets =
+            std::mem::take(&mut *self.targets.lock().unwrap_or_else(PoisonError::into_inner));
+        targets.iter().try_for_each(|target| target.sync())?;
+        let Marks {
+            path, file, starts, ..
+        } = self.marks;
+        blocks.sort_unstable();
+        let write = || {
+            for run in blocks.chunk_by(|one, next| one + 1 == *next) {
+                file.write_all_at(&vec![DONE; run.len()], starts[self.number] + run[0])?;
+            }
+            file.sync_data()
+        };
+        write().map_err(|source| Error::file("write", path, source))
+    }
+}

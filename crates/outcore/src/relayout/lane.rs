@@ -1,0 +1,287 @@
+//! Moving blocks: a *lane* is a thread with memory for one block, which it reads,
+//! rearranges and writes, one block after another. Lanes take the blocks of
+//! their rank in turn, so that one writes while another reads.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use outcore_geometry::{Pieces, Section};
+
+use super::blocks::Reads;
+use super::leg::Leg;
+use super::passes::PAGE;
+use crate::array::Array;
+use crate::element::swap_bytes;
+use crate::error::{Error, Result};
+use crate::execute::{Transfer, execute, permuted};
+use crate::fresh;
+use crate::reorder::{Step, dense_steps, permute};
+use crate::strategy::{Direction, Strategy, Tuning};
+
+/// The most that is read before it is rearranged.
+const STAGING: u64 = 1 << 20;
+
+/// The least that a strategy may stage.
+const LEAST_BUFFER: u64 = 4096;
+
+/// The memory of a lane in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LaneMemory {
+    /// For the block, in the order of the target.
+    pub(crate) block: u64,
+    /// For what is read in the order of the source.
+    pub(crate) staging: u64,
+    /// For what a strategy stages.
+    pub(crate) buffer: u64,
+}
+
+impl LaneMemory {
+    /// Divides the `bytes` of a lane that moves elements of `size` bytes.
+    pub(crate) fn of(bytes: u64, size: u64) -> Self {
+        let staging = (bytes / 8).clamp(size, STAGING.max(size));
+        Self {
+            block: bytes.saturating_sub(2 * staging).max(size),
+            staging,
+            buffer: staging.max(LEAST_BUFFER),
+        }
+    }
+}
+
+/// One pass: the legs, cut into blocks of one shape.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    pub(crate) legs: Vec<Leg>,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) reads: Reads,
+    pub(crate) memory: LaneMemory,
+}
+
+impl Blocks {
+    /// How many blocks there are; they are numbered leg by leg.
+    pub(crate) fn count(&self) -> u64 {
+        self.legs.iter().map(|leg| self.count_of(leg)).sum()
+    }
+
+    fn count_of(&self, leg: &Leg) -> u64 {
+        let along = leg.shape.iter().zip(&self.shape);
+        along
+            .map(|(extent, block)| extent.div_ceil((*block).max(1)))
+            .product()
+    }
+
+    /// The leg and the positions of a block; the fastest axes of the target count
+    /// first.
+    fn block(&self, number: u64) -> Result<(usize, Section)> {
+        let mut rest = number;
+        for (at, leg) in self.legs.iter().enumerate() {
+            let count = self.count_of(leg);
+            if rest >= count {
+                rest -= count;
+                continue;
+            }
+            let mut piece = Section::whole(&leg.shape).map_err(Error::geometry("a leg"))?;
+            for axis in leg.target.array()?.layout().slowest_first().iter().rev() {
+                let (extent, block) = (leg.shape[*axis], self.shape[*axis].max(1));
+                let along = extent.div_ceil(block);
+                let from = rest % along * block;
+                rest /= along;
+                piece = piece.slice(*axis, from, from.saturating_add(block));
+            }
+            return Ok((at, piece));
+        }
+        Err(Error::Invalid(format!("there is no block {number}")))
+    }
+
+    /// The blocks of one of `ranks` ranks: where there are files for all of them,
+    /// those of its files, or else every so many-th.
+    pub(crate) fn of_rank(&self, rank: usize, ranks: usize) -> Vec<u64> {
+        let files = self
+            .legs
+            .iter()
+            .filter_map(Leg::part)
+            .max()
+            .map_or(0, |last| last + 1);
+        let mut numbers = Vec::new();
+        let mut first = 0;
+        for leg in &self.legs {
+            let end = first + self.count_of(leg);
+            match leg.part() {
+                Some(part) if files >= ranks => {
+                    if part % ranks == rank {
+                        numbers.extend(first..end);
+                    }
+                }
+                _ => numbers.extend((first..end).filter(|at| *at as usize % ranks == rank)),
+            }
+            first = end;
+        }
+        numbers
+    }
+
+    /// Moves blocks on so many lanes; `done` is told of each with its leg and its
+    /// bytes. After a failure no block is begun.
+    pub(crate) fn run(
+        &self,
+        numbers: &[u64],
+        lanes: usize,
+        done: &(dyn Fn(u64, &Leg, u64) -> Result<()> + Sync),
+    ) -> Result<()> {
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = || {
+            let mut lane = Lane::new(self)?;
+            while !failed.load(Ordering::Relaxed) {
+                let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    break;
+                };
+                let (leg, piece) = self.block(*number)?;
+                let bytes = lane.carry(&self.legs[leg], &piece)?;
+                done(*number, &self.legs[leg], bytes)?;
+            }
+            Ok::<(), Error>(())
+        };
+        let outcome = Mutex::new(Ok(()));
+        let lane = || {
+            if let Err(error) = work() {
+                failed.store(true, Ordering::Relaxed);
+                let mut first = outcome.lock().unwrap_or_else(PoisonError::into_inner);
+                if first.is_ok() {
+                    *first = Err(error);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..lanes.min(numbers.len()) {
+                scope.spawn(lane);
+            }
+            lane();
+        });
+        outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The memory of one thread.
+struct Lane<'a> {
+    blocks: &'a Blocks,
+    block: Vec<u8>,
+    staging: Vec<u8>,
+}
+
+impl<'a> Lane<'a> {
+    fn new(blocks: &'a Blocks) -> Result<Self> {
+        let LaneMemory { block, staging, .. } = blocks.memory;
+        let room = |bytes: u64| {
+            let made = usize::try_from(bytes).ok().and_then(fresh::with_room);
+            made.ok_or_else(|| {
+                Error::Invalid(format!("there are no {bytes} bytes of memory for a block"))
+            })
+        };
+        Ok(Self {
+            blocks,
+            block: room(block)?,
+            staging: room(staging)?,
+        })
+    }
+
+    /// Moves one block; returns its bytes.
+    fn carry(&mut self, leg: &Leg, piece: &Section) -> Result<u64> {
+        let (from, to) = leg.sections(piece);
+        let (source, target) = (leg.source.array()?, leg.target.array()?);
+        let bytes = piece.count() * target.layout().element_size();
+        self.block.resize(bytes as usize, 0);
+        self.gather(source, &from, target.layout().slowest_first())?;
+        let width = target.element_type().swap_width();
+        if source.descriptor().byte_order != target.descriptor().byte_order && width > 1 {
+            swap_bytes(&mut self.block, width);
+        }
+        let tuned = tuned(target, &to, self.blocks.memory.buffer)?;
+        let plan = plan_as_stored(&tuned, &to, Direction::Write)?;
+        execute(&plan, &**target.store(), Transfer::Write(&self.block))?;
+        Ok(bytes)
+    }
+
+    /// Brings the section of `source` into the block, its axes in `order`, with the
+    /// bytes of numbers as they stand in the file.
+    fn gather(&mut self, source: &Array, from: &Section, order: &[usize]) -> Result<()> {
+        let layout = source.layout();
+        let own = layout.slowest_first();
+        let read = |section: &Section, into: &mut [u8]| {
+            let tuned = tuned(source, section, self.blocks.memory.buffer)?;
+            let plan = plan_as_stored(&tuned, section, Direction::Read)?;
+            execute(&plan, &**source.store(), Transfer::Read(into))
+        };
+        if own == order {
+            return read(from, &mut self.block);
+        }
+        let place = (&**source.store(), source.data_offset());
+        if self.blocks.reads == Reads::Resident
+            && permuted::read(place, layout, from, (order, &mut self.block))?
+        {
+            return Ok(());
+        }
+        let size = layout.element_size();
+        let shape = from.shape();
+        let steps = dense_steps(&shape, order, size as usize);
+        let positions = Section::whole(&shape).map_err(Error::geometry(source.name()))?;
+        for piece in Pieces::new(&positions, own, self.blocks.memory.staging / size) {
+            self.staging.resize((piece.count() * size) as usize, 0);
+            read(&from.select(&piece), &mut self.staging)?;
+            let own_steps = dense_steps(&piece.shape(), own, size as usize);
+            let axes: Vec<Step> = (0..shape.len())
+                .map(|axis| Step {
+                    count: piece.axes()[axis].count() as usize,
+                    from: own_steps[axis],
+                    to: steps[axis],
+                })
+                .collect();
+            let first = piece.axes().iter().map(|axis| axis.bounds().0 as usize);
+            let place: usize = first.zip(&steps).map(|(at, step)| at * step).sum();
+            // SAFETY: the staging holds the piece, and the block all positions, of
+            // which the piece has some.
+            unsafe {
+                let to = self.block.as_mut_ptr().add(place);
+                permute(&axes, size as usize, self.staging.as_ptr(), to);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A plan that leaves the bytes of numbers as they are.
+fn plan_as_stored(
+    array: &Array,
+    section: &Section,
+    direction: Direction,
+) -> Result<crate::plan::Plan> {
+    Ok(crate::plan::Plan {
+        swap: None,
+        ..array.plan(section, direction)?
+    })
+}
+
+/// The array, with a strategy for this section: tiles are moved whole, long runs
+/// as they are, and for short ones the cost model chooses.
+fn tuned(array: &Array, section: &Section, buffer: u64) -> Result<Array> {
+    let tuning = array.tuning();
+    let tuning = Tuning {
+        buffer: tuning.buffer.min(buffer),
+        ..tuning
+    };
+    if tuning.strategy != Strategy::Auto {
+        return Ok(array.tuned(tuning));
+    }
+    let (runs, bytes) = array
+        .layout()
+        .runs(section)
+        .map_err(Error::geometry(array.name()))?
+        .totals();
+    let (strategy, gap) = match (array.layout().tile(), bytes / runs.max(1) >= PAGE) {
+        (Some(_), _) => (Strategy::Sieving, Some(0)),
+        (None, true) => (Strategy::Direct, tuning.gap),
+        (None, false) => (Strategy::Auto, tuning.gap),
+    };
+    Ok(array.tuned(Tuning {
+        strategy,
+        gap,
+        ..tuning
+    }))
+}

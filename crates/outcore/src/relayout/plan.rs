@@ -1,0 +1,526 @@
+//! [`Relayout`]: how an array moves, decided and printed before anything moves.
+//!
+//! Rank 0 decides and tells the others, since what it finds (what is in the page
+//! cache, how much memory is free) may differ from rank to rank.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use outcore_geometry::{Layout, shape_text};
+use outcore_storage::{FileStore, Store};
+use outcore_transport::{Comm, Op};
+use serde::{Deserialize, Serialize};
+
+use super::blocks::Reads;
+use super::journal::Marks;
+use super::lane::{Blocks, LaneMemory};
+use super::leg::Leg;
+use super::passes::{MOST, Stage, stages};
+use super::pull::pull;
+use crate::array::Array;
+use crate::budget::{MemoryBudget, available_bytes};
+use crate::bytes::bytes_text;
+use crate::descriptor::{check_permutation, permuted};
+use crate::error::{Error, Result};
+use crate::format::Location;
+
+/// What needs the memory.
+const PURPOSE: &str = "changing the layout";
+
+/// The least memory that a rank works with.
+const LEAST: u64 = 64 << 10;
+
+/// A lane with less than this is not worth a thread.
+const LANE: u64 = 1 << 20;
+
+/// Blocks of one order are as good as larger ones.
+const SAME_ORDER: u64 = 8 << 20;
+
+/// Blocks for requests are as good as larger ones.
+const LARGEST: u64 = 512 << 20;
+
+/// What the lists of a piece may take for each of its elements.
+const LISTS: u64 = 32;
+
+/// How all elements of one array move into another of the same type, whose axis
+/// `k` is axis `axes[k]` of the first: into any layout and placement.
+///
+/// ```
+/// use outcore::{Array, ArrayDescriptor, ElementType, Fill, MemoryBudget, Relayout};
+/// # let directory = tempfile::tempdir()?;
+/// # let name = |file| directory.path().join(file).to_str().unwrap().to_string();
+/// let budget = MemoryBudget::of(1 << 20);
+/// outcore::run(2, |comm| {
+///     let descriptor = ArrayDescriptor::new(&[300, 200], ElementType::F32);
+///     let source = Array::create_all(comm, &name("a.oc"), &descriptor)?;
+///     if comm.rank() == 0 {
+///         source.write(&source.section("7, 3")?, &[1.5f32])?;
+///     }
+///     comm.barrier()?;
+///     let turned = Array::create_all(comm, &name("b.oc"), &descriptor.transposed(&[1, 0])?)?;
+///     let plan = Relayout::plan(comm, &source, &turned, &[1, 0], &budget)?;
+///     assert_eq!(plan.passes(), 1);
+///     plan.run(comm, &|_bytes| ())?;
+///     assert_eq!(turned.read::<f32>(&turned.section("3, 7")?)?, [1.5]);
+///     Ok::<(), outcore::Error>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Relayout {
+    source: Array,
+    target: Array,
+    axes: Vec<usize>,
+    decision: Decision,
+    budget: MemoryBudget,
+}
+
+/// What rank 0 decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Decision {
+    /// The threads of a rank, and the bytes that each has.
+    lanes: usize,
+    lane: u64,
+    /// Whether reads are copies from the page cache, and whether the source must
+    /// be brought there before.
+    resident: bool,
+    pull: bool,
+    stages: Vec<Stage>,
+}
+
+impl Relayout {
+    /// Collective: plans how `source` moves into `target`, which exists, within
+    /// the budget of the process. Fails on all ranks alike if the two do not
+    /// fit one another or the budget is too small.
+    pub fn plan(
+        comm: &Comm,
+        source: &Array,
+        target: &Array,
+        axes: &[usize],
+        budget: &MemoryBudget,
+    ) -> Result<Self> {
+        let budget = budget.for_rank(comm);
+        comm.agree(check(source, target, axes))?;
+        comm.agree(budget.require(LEAST, PURPOSE))?;
+        let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
+        let decided = match comm.rank() {
+            0 => Decision::make((source, target, axes), room, comm.size()).map(Some),
+            _ => Ok(None),
+        };
+        let decided = comm.agree(decided)?;
+        let mut text = decided.map_or(String::new(), |decision| {
+            serde_json::to_string(&decision).expect("a decision is plain data")
+        });
+        comm.broadcast_string(0, &mut text)?;
+        let decision = serde_json::from_str(&text);
+        let decision = comm.agree(decision)?;
+        Ok(Self {
+            source: source.clone(),
+            target: target.clone(),
+            axes: axes.to_vec(),
+            decision,
+            budget,
+        })
+    }
+
+    /// Collective: the same plan again, as `decision` says.
+    pub(super) fn again(
+        comm: &Comm,
+        (source, target, axes): (&Array, &Array, &[usize]),
+        mut decision: Decision,
+        budget: &MemoryBudget,
+    ) -> Result<Self> {
+        let budget = budget.for_rank(comm);
+        comm.agree(check(source, target, axes))?;
+        let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
+        comm.agree(budget.require(decision.lane, PURPOSE))?;
+        decision.lanes = decision
+            .lanes
+            .min((room / decision.lane.max(1)) as usize)
+            .max(1);
+        Ok(Self {
+            source: source.clone(),
+            target: target.clone(),
+            axes: axes.to_vec(),
+            decision,
+            budget,
+        })
+    }
+
+    pub(super) fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// How many times every byte is read and written: once, unless the budget is
+    /// so small that requests would be shorter than a page.
+    pub fn passes(&self) -> usize {
+        self.decision.stages.len()
+    }
+
+    /// The bytes that are moved in all passes.
+    pub fn bytes(&self) -> u64 {
+        let whole = self.target.whole().count() * self.target.layout().element_size();
+        whole.saturating_mul(self.passes() as u64)
+    }
+
+    /// Collective: moves everything, without waiting for the device at the end.
+    /// `progress` is told of the bytes of each block when it is written.
+    pub fn run(&self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+        self.run_and_mark(comm, progress, None)
+    }
+
+    /// Collective: how many blocks each pass has.
+    pub(super) fn block_counts(&self, comm: &Comm) -> Result<Vec<u64>> {
+        let mut counts = Vec::new();
+        for stage in &self.decision.stages {
+            // Passes between are of one array in one file.
+            let legs = Leg::all(&self.source, &self.target, &self.axes);
+            let legs = comm.agree(legs)?;
+            counts.push(self.blocks(legs, stage).count());
+        }
+        Ok(counts)
+    }
+
+    /// Collective: moves what is not marked, and marks what is complete and on
+    /// stable storage from time to time.
+    pub(super) fn run_and_mark(
+        &self,
+        comm: &Comm,
+        progress: &(dyn Fn(u64) + Sync),
+        marks: Option<&Marks>,
+    ) -> Result<()> {
+        let Decision {
+            lanes,
+            lane,
+            pull: pulls,
+            ref stages,
+            ..
+        } = self.decision;
+        let held = self.budget.reserve(lanes as u64 * lane, PURPOSE);
+        let _held = comm.agree(held)?;
+        let mut source: Option<Between> = None;
+        for (number, stage) in stages.iter().enumerate() {
+            let between = match &stage.between {
+                Some(layout) => Some(Between::make(comm, &self.target, number, layout)?),
+                None => None,
+            };
+            let target = between
+                .as_ref()
+                .map_or(&self.target, |between| &between.array);
+            let same: Vec<usize> = (0..self.axes.len()).collect();
+            let legs = match &source {
+                None => Leg::all(&self.source, target, &self.axes),
+                Some(source) => Leg::all(&source.array, target, &same),
+            };
+            let blocks = self.blocks(comm.agree(legs)?, stage);
+            if pulls && number == 0 {
+                comm.agree(pull(comm, &self.source, blocks.memory.staging))?;
+            }
+            let mut numbers = blocks.of_rank(comm.rank(), comm.size());
+            if let Some(marks) = marks {
+                numbers.retain(|block| !marks.has(number, *block));
+            }
+            let outcome = match marks {
+                None => blocks.run(&numbers, lanes, &|_, _, bytes| {
+                    progress(bytes);
+                    Ok(())
+                }),
+                Some(marks) => {
+                    let pass = marks.pass(number);
+                    let run = blocks.run(&numbers, lanes, &|block, leg, bytes| {
+                        progress(bytes);
+                        pass.done(block, leg)
+                    });
+                    // The next pass begins when this one is on stable storage.
+                    run.and_then(|()| {
+                        if between.is_some() {
+                            pass.finish()
+                        } else {
+                            Ok(())
+                        }
+                    })
+                }
+            };
+            comm.agree(outcome)?;
+            source = between;
+        }
+        Ok(())
+    }
+
+    fn blocks(&self, legs: Vec<Leg>, stage: &Stage) -> Blocks {
+        let size = self.target.layout().element_size();
+        let reads = match self.decision.resident {
+            true => Reads::Resident,
+            false => Reads::Requests,
+        };
+        Blocks {
+            legs,
+            shape: stage.choice.block.clone(),
+            reads,
+            memory: LaneMemory::of(self.decision.lane, size),
+        }
+    }
+}
+
+/// Fails unless the elements of one fit the other.
+fn check(source: &Array, target: &Array, axes: &[usize]) -> Result<()> {
+    check_permutation(axes, source.shape().len())?;
+    let expected = permuted(source.shape(), axes);
+    if expected != target.shape() {
+        return Err(Error::Invalid(format!(
+            "the output has shape {}, but {} {} {}",
+            shape_text(target.shape()),
+            source.name(),
+            if axes.is_sorted() {
+                "has"
+            } else {
+                "transposed has"
+            },
+            shape_text(&expected)
+        )));
+    }
+    if target.element_type() != source.element_type() {
+        return Err(Error::WrongType {
+            array: "the output".into(),
+            stored: target.element_type(),
+            asked: source.element_type(),
+        });
+    }
+    Ok(())
+}
+
+impl Decision {
+    /// With `room` bytes for each of `ranks` ranks.
+    fn make(
+        (source, target, axes): (&Array, &Array, &[usize]),
+        room: u64,
+        ranks: usize,
+    ) -> Result<Self> {
+        let size = target.layout().element_size();
+        let bytes = target.whole().count() * size;
+        let legs = Leg::all(source, target, axes)?;
+        let virtual_time = source.store().time().or(target.store().time()).is_some();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let lanes = match virtual_time {
+            true => 1,
+            false => (cores / ranks).min((room / LANE) as usize).max(1),
+        };
+        let Some(leg) = legs
+            .iter()
+            .max_by_key(|leg| leg.shape.iter().product::<u64>())
+        else {
+            return Ok(Self {
+                lanes,
+                lane: room / lanes as u64,
+                resident: false,
+                pull: false,
+                stages: Vec::new(),
+            });
+        };
+        let (from, to) = (leg.source.array()?, leg.target.array()?);
+        let of_leg = |array: &Array| {
+            Layout::arranged(&leg.shape, size, &array.layout().arrangement())
+                .map_err(Error::geometry(array.name()))
+        };
+        let (from_layout, to_layout) = (of_leg(from)?, of_leg(to)?);
+        let same_order = from_layout.slowest_first() == to_layout.slowest_first()
+            && from_layout.tile().or(to_layout.tile()).is_none();
+        let cached = source
+            .store()
+            .cached(source.data_offset(), source.layout().byte_len());
+        let cached = cached.unwrap_or(0.0);
+        let holds = available_bytes().is_some_and(|available| bytes <= available / 2);
+        let resident = !same_order && from.is_mappable() && (cached > 0.9 || holds);
+        // Every lane has some blocks.
+        let workers = (ranks * lanes) as u64;
+        let largest = match same_order {
+            true => SAME_ORDER,
+            false => LARGEST,
+        };
+        let most = largest.min((bytes / (2 * workers)).max(SAME_ORDER));
+        let whole = LaneMemory::of(room / lanes as u64, size);
+        let fits = if leg.lists() {
+            whole.block / (size + LISTS) * size
+        } else {
+            whole.block
+        };
+        let reads = if resident {
+            Reads::Resident
+        } else {
+            Reads::Requests
+        };
+        let alone =
+            legs.len() > 1 || leg.lists() || leg.part().is_some() || target.format() == "store";
+        let found = stages(&from_layout, &to_layout, fits.min(most), reads, alone);
+        let resident = resident && found.len() == 1;
+        let block = |stage: &Stage| stage.choice.block.iter().product::<u64>() * size;
+        let needed = found.iter().map(block).max().unwrap_or(0);
+        // No more memory than blocks of that size take.
+        let needed = if leg.lists() {
+            needed / size * (size + LISTS)
+        } else {
+            needed
+        };
+        let lane = (room / lanes as u64).min(needed.saturating_add(2 * whole.staging).max(LEAST));
+        Ok(Self {
+            lanes,
+            lane,
+            resident,
+            pull: resident && cached < 0.9 && legs.len() == 1,
+            stages: found,
+        })
+    }
+}
+
+/// An array between two passes, in a file beside the target that rank 0 removes.
+struct Between {
+    array: Array,
+    made: Option<PathBuf>,
+}
+
+impl Between {
+    /// Collective: makes the file, or opens it if there is one already.
+    fn make(comm: &Comm, target: &Array, number: usize, layout: &str) -> Result<Self> {
+        let place = comm.agree(Location::of_existing(target.name()))?;
+        let path = Self::path(place.path(), number);
+        let like = target.descriptor();
+        let name = format!(
+            "raw:{}?shape={}&type={}&layout={layout}&byteorder={}",
+            path.display(),
+            shape_text(&like.shape),
+            like.element_type,
+            like.byte_order
+        );
+        let make = || {
+            if path.exists() {
+                return Ok(Some(path.clone()));
+            }
+            let arranged = like
+                .clone()
+                .layout(layout.parse().map_err(Error::geometry(&name))?);
+            let file = FileStore::create(&path)?;
+            let len = arranged.byte_len().map_err(Error::geometry(&name))?;
+            file.set_len(len)
+                .map(|()| Some(path.clone()))
+                .inspect_err(|_| drop(std::fs::remove_file(&path)))
+                .map_err(Error::from)
+        };
+        let made = comm.agree(if comm.rank() == 0 { make() } else { Ok(None) })?;
+        let mut between = Self {
+            array: target.clone(),
+            made,
+        };
+        between.array = comm.agree(Array::open_writable(&name))?;
+        Ok(between)
+    }
+
+    fn path(target: &Path, number: usize) -> PathBuf {
+        let mut path = target.as_os_str().to_os_string();
+        path.push(format!(".pass{}", number + 1));
+        path.into()
+    }
+}
+
+/// Removes the arrays between passes that another run has left beside the
+/// unfinished array at `target`.
+pub(super) fn remove_between(target: &Path) {
+    for number in 0..MOST {
+        // Most are not there.
+        let _ = std::fs::remove_file(Between::path(target, number));
+    }
+}
+
+impl Drop for Between {
+    fn drop(&mut self) {
+        if let Some(path) = &self.made {
+            // What is left has a temporary name.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Moves what the file of one rank has within `budget`; not collective.
+/// `progress` is told of the bytes as they are done.
+pub(crate) fn move_part(
+    leg: Leg,
+    budget: &MemoryBudget,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<()> {
+    const PURPOSE: &str = "copying between local files and a global array";
+    let (source, target) = (leg.source.array()?, leg.target.array()?);
+    let size = target.layout().element_size();
+    let same_order = source.layout().slowest_first() == target.layout().slowest_first();
+    let each = if same_order { size } else { 2 * size } + if leg.lists() { LISTS } else { 0 };
+    budget.require(each, PURPOSE)?;
+    let room = budget.free().clamp(each, LARGEST.max(each));
+    let _held = budget.reserve(room, PURPOSE)?;
+    let memory = LaneMemory::of(room, size);
+    let of_leg = |array: &Array| {
+        let arrangement = array.layout().arrangement();
+        Layout::arranged(&leg.shape, size, &arrangement).map_err(Error::geometry(array.name()))
+    };
+    let fits = if leg.lists() {
+        memory.block / (size + LISTS) * size
+    } else {
+        memory.block
+    };
+    let found = stages(
+        &of_leg(source)?,
+        &of_leg(target)?,
+        fits.min(SAME_ORDER * 8),
+        Reads::Requests,
+        true,
+    );
+    let shape = found
+        .into_iter()
+        .next()
+        .map_or(Vec::new(), |stage| stage.choice.block);
+    let blocks = Blocks {
+        legs: vec![leg],
+        shape,
+        reads: Reads::Requests,
+        memory,
+    };
+    let numbers: Vec<u64> = (0..blocks.count()).collect();
+    blocks.run(&numbers, 1, &|_, _, bytes| {
+        progress(bytes);
+        Ok(())
+    })
+}
+
+/// What will be done, in a line for each pass.
+impl fmt::Display for Relayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.target.layout().element_size();
+        match self.passes() {
+            1 => write!(f, "1 pass")?,
+            more => write!(
+                f,
+                "{more} passes, since longer requests do not fit the memory"
+            )?,
+        }
+        for (number, stage) in self.decision.stages.iter().enumerate() {
+            let block = stage.choice.block.iter().product::<u64>() * size;
+            write!(f, "{}", if self.passes() == 1 { ": " } else { "\n  " })?;
+            if let Some(between) = &stage.between {
+                write!(f, "{}. into a temporary file, {between}: ", number + 1)?;
+            } else if self.passes() > 1 {
+                write!(f, "{}. ", number + 1)?;
+            }
+            write!(
+                f,
+                "blocks of {} ({}), read in pieces of {}{}, written in pieces of {}",
+                shape_text(&stage.choice.block),
+                bytes_text(block),
+                bytes_text(stage.choice.read),
+                if self.decision.resident {
+                    " from the page cache"
+                } else {
+                    ""
+                },
+                bytes_text(stage.choice.write),
+            )?;
+        }
+        Ok(())
+    }
+}
