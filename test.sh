@@ -243,6 +243,7 @@ for library in openmpi mpich; do
     done
   done
   check "$library: conformance on 8 ranks" mpirun_of $library 8 $bin/mpi-conformance
+  check "$library: redistribution on 8 ranks" mpirun_of $library 8 $bin/examples/redistribution
   check "$library: conformance on 5 ranks without the kernel's copies" mpirun_of $library 5 $bin/mpi-conformance --staged
   for ranks in 2 5; do
     check "$library: wrong lengths in an all-to-all of $ranks ranks" mpirun_of $library $ranks $bin/mpi-conformance --mismatch-all-to-all

@@ -17,6 +17,7 @@ mod cores;
 mod cpu;
 mod file_order;
 mod fit;
+mod float;
 
 pub mod adi;
 pub mod fft;
@@ -29,4 +30,5 @@ mod resources;
 mod slab_writer;
 
 pub use block::Block;
+pub use float::Float;
 pub use resources::Resources;

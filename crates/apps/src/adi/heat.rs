@@ -2,8 +2,9 @@
 
 use outcore::{Array, Comm, Error, Result};
 
-use super::kernel::{HeatFloat, Implicit};
+use super::kernel::Implicit;
 use crate::file_order::{check_alike, in_file_order};
+use crate::float::Float;
 use crate::lines::{LineKernel, LinePass, Piece};
 use crate::resources::Resources;
 
@@ -98,7 +99,7 @@ pub fn solve_heat(
     }
 }
 
-fn solve<T: HeatFloat>(
+fn solve<T: Float>(
     comm: &Comm,
     (source, target): (&Array, &Array),
     heat: &Heat,
@@ -147,7 +148,7 @@ fn solve<T: HeatFloat>(
 }
 
 /// The same on an array in memory, whose last axis is the fastest.
-pub fn heat_in_memory<T: HeatFloat>(values: &mut [T], shape: &[u64], heat: &Heat) -> Result<()> {
+pub fn heat_in_memory<T: Float>(values: &mut [T], shape: &[u64], heat: &Heat) -> Result<()> {
     heat.check("the array in memory", shape)?;
     let axes: Vec<usize> = (0..shape.len()).rev().collect();
     let extents: Vec<usize> = shape.iter().map(|extent| *extent as usize).collect();

@@ -1,35 +1,10 @@
 //! [`Implicit`]: steps along one axis of a tile, several in a row.
 
-use outcore::Element;
-
+use crate::float::Float;
 use crate::lines::{LineKernel, Piece};
 
 /// Lines side by side that are solved together, in bytes.
 const ACROSS: usize = 256;
-
-/// What the solver computes with: `f32` or `f64`.
-pub trait HeatFloat:
-    Element
-    + bytemuck::Pod
-    + std::ops::Add<Output = Self>
-    + std::ops::Sub<Output = Self>
-    + std::ops::Mul<Output = Self>
-{
-    /// The number closest to `value`.
-    fn of(value: f64) -> Self;
-}
-
-impl HeatFloat for f32 {
-    fn of(value: f64) -> Self {
-        value as Self
-    }
-}
-
-impl HeatFloat for f64 {
-    fn of(value: f64) -> Self {
-        value
-    }
-}
 
 /// The tridiagonal matrix `1 - r/2 D` of a line between fixed ends, eliminated.
 #[derive(Debug)]
@@ -42,7 +17,7 @@ struct Line<T> {
     factors: Vec<T>,
 }
 
-impl<T: HeatFloat> Line<T> {
+impl<T: Float> Line<T> {
     fn new(length: usize, ratio: f64) -> Self {
         let half = ratio / 2.0;
         let (mut pivots, mut factors) = (vec![0.0; length], vec![0.0; length]);
@@ -110,7 +85,7 @@ pub(super) struct Implicit<T> {
     beside: Vec<T>,
 }
 
-impl<T: HeatFloat> Implicit<T> {
+impl<T: Float> Implicit<T> {
     pub(super) fn new(place: usize, whole: Vec<u64>, (ratio, steps): (f64, u64)) -> Self {
         let length = whole[place] as usize;
         let contiguous = place + 1 == whole.len();
@@ -185,12 +160,12 @@ impl<T: HeatFloat> Implicit<T> {
 }
 
 crate::cpu::vectorised! {
-    fn solve[T: HeatFloat](line: &Line<T>, values: &mut [T], side: (usize, usize), before: &mut [T]) {
+    fn solve[T: Float](line: &Line<T>, values: &mut [T], side: (usize, usize), before: &mut [T]) {
         line.step(values, side.0, side.1, before);
     }
 }
 
-impl<T: HeatFloat> LineKernel<T, T> for Implicit<T> {
+impl<T: Float> LineKernel<T, T> for Implicit<T> {
     fn bytes(&self, _: u64) -> u64 {
         let numbers = 2 * self.line.pivots.len() + self.before.len() + self.beside.len();
         (numbers * size_of::<T>()) as u64

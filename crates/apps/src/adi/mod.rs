@@ -21,4 +21,3 @@ mod heat;
 mod kernel;
 
 pub use heat::{Heat, heat_in_memory, solve_heat};
-pub use kernel::HeatFloat;

@@ -3,23 +3,13 @@
 use outcore::{Complex, Element, ElementType, Error, Result, f16};
 use rustfft::FftNum;
 
+use crate::float::Float;
+
 /// The numbers of which spectra are made: `f32` and `f64`.
-pub trait FftFloat: FftNum + Element + bytemuck::Pod {
-    /// The number closest to `value`.
-    fn of(value: f64) -> Self;
-}
+pub trait FftFloat: FftNum + Float {}
 
-impl FftFloat for f32 {
-    fn of(value: f64) -> Self {
-        value as Self
-    }
-}
-
-impl FftFloat for f64 {
-    fn of(value: f64) -> Self {
-        value
-    }
-}
+impl FftFloat for f32 {}
+impl FftFloat for f64 {}
 
 /// An element that can be transformed.
 pub trait Sample: Element + bytemuck::Pod {

@@ -21,7 +21,7 @@ use outcore::{
     Result, Section,
 };
 
-use super::average::{Float, larger};
+use super::average::larger;
 use super::grid::Edges;
 use super::pass::PURPOSE;
 use super::passes::{Files, Turn, iterate};
@@ -30,6 +30,7 @@ use super::region::Region;
 use super::wavefront::{Sink, Wavefront};
 use crate::block::walk;
 use crate::file_order::{check_alike, ranges};
+use crate::float::Float;
 use crate::resources::Resources;
 
 /// A side of a block is so many times as long as its halo, if the memory allows.

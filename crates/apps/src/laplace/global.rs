@@ -8,12 +8,12 @@
 
 use outcore::{Array, Comm, ElementType, MemoryBudget, Result, Section, divide};
 
-use super::average::Float;
 use super::pass::Pass;
 use super::passes::{Files, Turn, iterate, need_of, run_all};
 use super::problem::{Problem, Solution, wrong_type};
 use super::region::Region;
 use crate::file_order::check_alike;
+use crate::float::Float;
 use crate::resources::Resources;
 use crate::slab_writer::depth;
 

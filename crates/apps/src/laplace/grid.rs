@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use outcore::{Error, Result};
 
-use super::average::Float;
 use super::problem::check_fused;
 use super::region::Region;
 use super::wavefront::Sink;
+use crate::float::Float;
 
 /// What happens at the edges of the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

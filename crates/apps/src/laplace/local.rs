@@ -12,12 +12,12 @@
 
 use outcore::{Array, Boundary, Comm, ElementType, Error, LocalArray, MemoryBudget, Result};
 
-use super::average::Float;
 use super::grid::Edges;
 use super::pass::Pass;
 use super::passes::{Files, Turn, iterate, need_of, run_all};
 use super::problem::{Problem, Solution, wrong_type};
 use super::region::Region;
+use crate::float::Float;
 use crate::overlap::{check_placed_alike, deepest_fill, depth_along, fill, is_divided};
 use crate::resources::Resources;
 use crate::slab_writer::depth;

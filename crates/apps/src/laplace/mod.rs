@@ -18,7 +18,6 @@ mod region;
 mod stencil;
 mod wavefront;
 
-pub use average::Float;
 pub use collective::solve_together;
 pub use global::solve;
 pub use grid::{Edges, Grid, relax};

@@ -8,10 +8,10 @@
 
 use outcore::{Array, MemoryBudget, Result, Section, Sweep};
 
-use super::average::Float;
 use super::region::Region;
 use super::wavefront::{Sink, Wavefront};
 use crate::fit::largest;
+use crate::float::Float;
 use crate::resources::Resources;
 use crate::slab_writer::SlabWriter;
 

@@ -5,10 +5,11 @@
 
 use outcore::{Comm, Error, MemoryBudget, Op, Result};
 
-use super::average::{Float, larger};
+use super::average::larger;
 use super::pass::{PURPOSE, Pass};
 use super::problem::{Problem, Solution};
 use crate::fit::largest;
+use crate::float::Float;
 use crate::resources::Resources;
 
 /// One pass, by all ranks.

@@ -10,11 +10,11 @@ use std::ops::Range;
 
 use outcore::{Array, Block as LocalBlock, Result, Section};
 
-use super::average::Float;
 use super::grid::Edges;
 use super::stencil::{Ends, Stencil};
 use super::wavefront::Wavefront;
 use crate::file_order::{ranges, section};
+use crate::float::Float;
 
 /// What one rank sweeps in one pass.
 #[derive(Debug, Clone)]

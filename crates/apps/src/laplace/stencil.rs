@@ -8,8 +8,9 @@
 
 use std::ops::Range;
 
-use super::average::{Float, average};
+use super::average::average;
 use crate::block::walk;
+use crate::float::Float;
 
 /// What an axis does at its ends.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,9 +21,10 @@ use std::ops::Range;
 
 use outcore::{Error, Result};
 
-use super::average::{Float, larger, largest_change};
+use super::average::{larger, largest_change};
 use super::stencil::Stencil;
 use crate::block::walk;
+use crate::float::Float;
 
 /// Where finished planes go.
 pub(super) trait Sink<T> {

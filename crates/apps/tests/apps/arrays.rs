@@ -6,7 +6,8 @@ use bytemuck::Pod;
 use outcore::storage::MemoryStore;
 use outcore::{Array, ArrayDescriptor, Element, reorder};
 use outcore_apps::Block;
-use outcore_apps::laplace::{Edges, Float, Grid, relax};
+use outcore_apps::Float;
+use outcore_apps::laplace::{Edges, Grid, relax};
 use outcore_apps::median::{MedianKernel, Real};
 
 /// An array in memory with this layout, and zeros in it.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use outcore::storage::{CountedStore, MemoryStore};
 use outcore::{Array, ArrayDescriptor, MemoryBudget, f16};
+use outcore_apps::Float;
 use outcore_apps::Resources;
-use outcore_apps::laplace::{self, Edges, Float, Problem};
+use outcore_apps::laplace::{self, Edges, Problem};
 use outcore_apps::median::{self, Real, Window};
 use proptest::prelude::*;
 

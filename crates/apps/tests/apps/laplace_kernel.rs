@@ -1,6 +1,7 @@
 //! Fused sweeps against the plain loop, bit for bit.
 
-use outcore_apps::laplace::{Edges, Float, Grid, relax};
+use outcore_apps::Float;
+use outcore_apps::laplace::{Edges, Grid, relax};
 use proptest::prelude::*;
 
 /// One sweep over the whole array, element by element.
