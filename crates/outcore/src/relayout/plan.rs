@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use outcore_geometry::{Layout, shape_text};
-use outcore_storage::{FileStore, Store};
+use outcore_storage::{Access, FileStore, Store};
 use outcore_transport::{Comm, Op};
 use serde::{Deserialize, Serialize};
 
@@ -392,13 +392,14 @@ impl Between {
             like.byte_order
         );
         let make = || {
-            if path.exists() {
-                return Ok(Some(path.clone()));
-            }
             let arranged = like
                 .clone()
                 .layout(layout.parse().map_err(Error::geometry(&name))?);
-            let file = FileStore::create(&path)?;
+            // One that a killed run has left is kept; it may not have its length yet.
+            let file = match path.exists() {
+                true => FileStore::open(&path, Access::ReadWrite)?,
+                false => FileStore::create(&path)?,
+            };
             let len = arranged.byte_len().map_err(Error::geometry(&name))?;
             file.set_len(len)
                 .map(|()| Some(path.clone()))
