@@ -164,7 +164,8 @@ pub struct RedistributionPlan {
     arrival: Arrival,
     steps: Vec<Step>,
     place: (usize, usize),
-    kept: Mutex<(Kept, Stations)>,
+    /// Of each step, and between them.
+    kept: Mutex<(Vec<Kept>, Stations)>,
 }
 
 /// What a plan of several steps keeps for the arrays in between: memory for
@@ -347,8 +348,9 @@ impl RedistributionPlan {
         self.check(comm, transfers, backwards)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let (kept, between) = &mut *kept;
+        kept.resize_with(self.steps.len(), Kept::default);
         for batch in transfers.chunks_mut(BATCH) {
-            if let [step] = &self.steps[..] {
+            if let ([step], [kept]) = (&self.steps[..], &mut kept[..]) {
                 self.carry(comm, step, batch, kept, backwards)?;
             } else {
                 for transfer in batch {
@@ -364,7 +366,7 @@ impl RedistributionPlan {
         &self,
         comm: &Comm,
         transfer: &mut Transfer<'_>,
-        (kept, between): (&mut Kept, &mut Stations),
+        (kept, between): (&mut [Kept], &mut Stations),
         backwards: bool,
     ) -> Result<()> {
         let (size, rank) = (transfer.size, comm.rank() as u64);
@@ -377,7 +379,7 @@ impl RedistributionPlan {
                 between.memory.push(Between::new(comm, count * size)?);
             }
         }
-        let mut steps: Vec<&Step> = self.steps.iter().collect();
+        let mut steps: Vec<(&Step, &mut Kept)> = self.steps.iter().zip(kept).collect();
         let memories = between.memory.iter_mut().map(Between::bytes);
         let mut memories: Vec<&mut [u8]> = memories.collect();
         if backwards {
@@ -386,7 +388,7 @@ impl RedistributionPlan {
         }
         memories.push(transfer.target);
         let mut source: &[u8] = transfer.source;
-        for (step, target) in steps.into_iter().zip(memories) {
+        for ((step, kept), target) in steps.into_iter().zip(memories) {
             let mut hop = [Transfer {
                 source,
                 target,

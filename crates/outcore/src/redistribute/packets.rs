@@ -17,7 +17,7 @@ use super::step::{Half, Step};
 use super::{Arrival, Transfer, wrong};
 use crate::error::Result;
 
-/// Memory that a plan keeps for its packets.
+/// Memory that a plan keeps for the packets of a step.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     node: Option<NodeMemory>,
