@@ -13,19 +13,20 @@ use crate::error::Result;
 /// The bytes of a read.
 const PIECE: u64 = 1 << 20;
 
-/// Reads this rank's share of the file of `array`, with memory of `room` bytes.
+/// Reads this rank's pieces of the file of `array`, with memory of `room` bytes.
+///
+/// The ranks take turns with pieces, so that together they go through the file
+/// once: systems that read ahead follow one place of an open file, and two ranks
+/// far apart would each make them forget the other's.
 pub(super) fn pull(comm: &Comm, array: &Array, room: u64) -> Result<()> {
-    let (rank, ranks) = (comm.rank() as u128, comm.size() as u128);
+    let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
     let len = array.layout().byte_len();
-    let share = |rank: u128| (u128::from(len) * rank / ranks) as u64;
-    let (mut at, end) = (share(rank), share(rank + 1));
-    let mut bytes = vec![0; PIECE.min(room).min(end - at).max(1) as usize];
-    while at < end {
-        let piece = (end - at).min(bytes.len() as u64) as usize;
-        array
-            .store()
-            .read_at(array.data_offset() + at, &mut bytes[..piece])?;
-        at += piece as u64;
+    let piece = PIECE.min(room).max(1);
+    let mut bytes = vec![0; piece as usize];
+    for number in (rank..len.div_ceil(piece)).step_by(ranks as usize) {
+        let (at, store) = (number * piece, array.store());
+        let taken = (len - at).min(piece) as usize;
+        store.read_at(array.data_offset() + at, &mut bytes[..taken])?;
     }
     Ok(())
 }
