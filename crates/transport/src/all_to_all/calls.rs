@@ -137,9 +137,10 @@ impl Comm {
 
     fn move_parts(&self, mut parts: Parts<'_, '_>, algorithm: AllToAll) -> Result<()> {
         let size = self.size();
-        let [first, second] = match algorithm {
-            AllToAll::Auto => self.all_to_all_choices(parts.equal),
-            other => [other.for_ranks(size), AllToAll::Messages],
+        let auto = algorithm == AllToAll::Auto;
+        let first = match auto {
+            true => self.choose_all_to_all(parts.equal, true),
+            false => algorithm.for_ranks(size),
         };
         let algorithm = match first {
             AllToAll::Shared if self.transport().shares_memory() => AllToAll::Messages,
@@ -147,7 +148,10 @@ impl Comm {
                 if self.transport().all_to_all(parts.sends, parts.receives)? {
                     return Ok(());
                 }
-                second
+                match auto {
+                    true => self.choose_all_to_all(parts.equal, false),
+                    false => AllToAll::Messages,
+                }
             }
             other => other,
         };

@@ -70,26 +70,23 @@ impl AllToAllCost {
             AllToAll::Gen,
         ];
         let considered = considered.into_iter().skip(usize::from(!shared));
-        let seconds = |algorithm: &AllToAll| {
-            let seconds = self.seconds(*algorithm, ranks, bytes);
-            seconds.unwrap_or(f64::INFINITY)
-        };
         // Of equals the first, which needs the fewest steps.
-        considered
-            .min_by(|a, b| seconds(a).total_cmp(&seconds(b)))
-            .unwrap_or(AllToAll::Messages)
+        let best = considered
+            .filter_map(|algorithm| Some((self.seconds(algorithm, ranks, bytes)?, algorithm)))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        best.map_or(AllToAll::Messages, |(_, algorithm)| algorithm)
     }
 }
 
 impl Comm {
-    /// The algorithms to try in turn for parts of that length; without a length
-    /// for all, what needs to know none. The first may turn out to need memory
-    /// that these ranks do not share.
-    pub(super) fn all_to_all_choices(&self, equal: Option<usize>) -> [AllToAll; 2] {
-        let cost = self.all_to_all_cost();
-        match equal {
-            None => [AllToAll::Shared, AllToAll::Messages],
-            Some(bytes) => [true, false].map(|shared| cost.best(self.size(), bytes, shared)),
+    /// The algorithm for parts of that length; without a length for all, one that
+    /// needs to know none. It may turn out to need memory that these ranks do not
+    /// share: then it is to be chosen again without `shared`.
+    pub(super) fn choose_all_to_all(&self, equal: Option<usize>, shared: bool) -> AllToAll {
+        match (equal, shared) {
+            (Some(bytes), _) => self.all_to_all_cost().best(self.size(), bytes, shared),
+            (None, true) => AllToAll::Shared,
+            (None, false) => AllToAll::Messages,
         }
     }
 }
