@@ -6,6 +6,10 @@
 //! process divide one budget by [`MemoryBudget::share`], and each share has an
 //! account of its own, so that nobody can take a neighbour's part.
 //!
+//! What a transport keeps for itself is not in the account, as the buffers of an
+//! MPI library are not: between processes of one node that is the segment for
+//! all-to-all, made at the first such call, 8 MiB at most for all ranks of a group together.
+//!
 //! Invariant: what is reserved never exceeds the limit. A budget that is too
 //! small is [`Error::Memory`], which names the smallest budget of the whole
 //! process that works: what a share lacks is told times the number of shares.

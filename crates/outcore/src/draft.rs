@@ -338,10 +338,17 @@ pub(crate) fn sync_directory(path: &Path) -> Result<()> {
     sync().map_err(|source| Error::file("sync", path, source))
 }
 
+/// Exchanges two names in one step; `None` where the system cannot.
+pub(crate) fn exchange_names(a: &Path, b: &Path) -> Option<std::io::Result<()>> {
+    #[cfg(target_os = "linux")]
+    return rename_with(a, b, libc::RENAME_EXCHANGE);
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
 /// Exchanges two names, in one step where the system has it.
 fn swap_names(a: &Path, b: &Path) -> std::io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if let Some(done) = rename_with(a, b, libc::RENAME_EXCHANGE) {
+    if let Some(done) = exchange_names(a, b) {
         return done;
     }
     let third = a.with_extension("old");
@@ -355,7 +362,7 @@ fn swap_names(a: &Path, b: &Path) -> std::io::Result<()> {
 }
 
 /// Renames unless something has the new name by now.
-fn rename_to_free(from: &Path, to: &Path) -> std::io::Result<()> {
+pub(crate) fn rename_to_free(from: &Path, to: &Path) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     if let Some(done) = rename_with(from, to, libc::RENAME_NOREPLACE) {
         return done;

@@ -21,6 +21,7 @@ pub(crate) mod copy;
 pub(crate) mod image;
 mod mapped;
 pub(crate) mod permuted;
+pub(crate) mod points;
 mod sieved;
 
 use outcore_geometry::Run;

@@ -32,8 +32,10 @@
 //! Who knows PASSION finds each of its routines in [`passion`].
 
 mod array;
+mod bits;
 mod budget;
 mod bytes;
+mod checkpoint;
 mod collective;
 mod descriptor;
 mod distributed;
@@ -44,6 +46,7 @@ mod execute;
 mod fill;
 mod format;
 mod fresh;
+mod irregular;
 pub mod passion;
 mod placement;
 mod plan;
@@ -58,6 +61,10 @@ mod sweep;
 pub use array::Array;
 pub use budget::{MemoryBudget, Reservation};
 pub use bytes::bytes_text;
+pub use checkpoint::{
+    Checkpoint, CheckpointEntry, Checkpoints, Damage, Savable, Saved, SavedArray, Scattered,
+    Snapshot,
+};
 pub use collective::{
     Carrier, Collective, CollectiveEstimate, CollectivePlan, CollectiveWay, DomainAccount,
     DomainKind, ExchangeCost, Moved, Phases,
@@ -69,6 +76,10 @@ pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
 pub use half::f16;
+pub use irregular::{
+    Combine, Groups, Indices, Inspector, Irregular, Localized, Number, PipelineModel,
+    PipelineStorage, Schedule, Variable,
+};
 pub use num_complex::Complex;
 pub use outcore_geometry::{
     AlignedDistribution, Alignment, Arrangement, AxisDistribution, AxisSection, Distribution,

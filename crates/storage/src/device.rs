@@ -113,7 +113,7 @@ impl DeviceModel {
 
 /// The queues of a device. Times are nanoseconds since it was made.
 #[derive(Debug)]
-pub(crate) struct Device {
+pub struct Device {
     model: DeviceModel,
     queues: Mutex<Vec<Queue>>,
 }
@@ -135,7 +135,7 @@ impl Queue {
 
 impl Device {
     /// A device with nothing to do; fails if the model describes none.
-    pub(crate) fn new(model: DeviceModel) -> Result<Self> {
+    pub fn new(model: DeviceModel) -> Result<Self> {
         let refused = |reason| {
             Err(Error::Settings {
                 store: "device",
@@ -159,8 +159,9 @@ impl Device {
     }
 
     /// Puts requests of `(offset, len)`, issued at `issued`, into the queues;
-    /// returns when the last of them ends.
-    pub(crate) fn enqueue(&self, issued: u64, requests: impl Iterator<Item = (u64, usize)>) -> u64 {
+    /// returns when the last of them ends. Who calls earlier is served earlier,
+    /// whatever the time of issue.
+    pub fn enqueue(&self, issued: u64, requests: impl Iterator<Item = (u64, usize)>) -> u64 {
         let mut queues = self.queues();
         let mut end = issued;
         for (offset, len) in requests.filter(|&(_, len)| len > 0) {
@@ -193,13 +194,13 @@ impl Device {
     }
 
     /// When the last queue has finished everything asked of it so far.
-    pub(crate) fn busy_until(&self) -> Duration {
+    pub fn busy_until(&self) -> Duration {
         let queues = self.queues();
         Duration::from_nanos(queues.iter().map(|queue| queue.free_at).max().unwrap_or(0))
     }
 
     /// How long each queue has worked in all.
-    pub(crate) fn queue_times(&self) -> Vec<Duration> {
+    pub fn queue_times(&self) -> Vec<Duration> {
         self.queues()
             .iter()
             .map(|queue| Duration::from_nanos(queue.busy))

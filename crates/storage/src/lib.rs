@@ -63,7 +63,7 @@ mod uring;
 
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
 pub use counted::{CountedStore, Counts, Request, RequestKind};
-pub use device::{DeviceModel, Queues};
+pub use device::{Device, DeviceModel, Queues};
 pub use error::{Error, Result};
 pub use faulty::{Fault, FaultyStore, Operation};
 pub use file::{Access, Batching, FileOptions, FileStore};

@@ -7,6 +7,7 @@ use outcore_geometry::Pass;
 
 use super::domains::Piece;
 use super::request::Request;
+use crate::bits::Bits;
 
 /// At most so many stretches are listed; with more, larger gaps are moved along.
 pub(super) const MOST: usize = 4096;
@@ -99,7 +100,7 @@ impl Stretches<'_> {
 /// The elements of a piece that somebody writes: one bit each.
 #[derive(Debug)]
 pub(super) struct Cover {
-    bits: Vec<u64>,
+    bits: Bits,
     start: u64,
     element: u64,
 }
@@ -108,73 +109,42 @@ impl Cover {
     /// Of elements of so many bytes.
     pub(super) fn new(element: u64) -> Self {
         Self {
-            bits: Vec::new(),
+            bits: Bits::default(),
             start: 0,
             element,
         }
     }
 
-    /// The words that a piece of so many bytes takes.
-    fn words(&self, bytes: u64) -> usize {
-        bytes.div_ceil(self.element).div_ceil(64) as usize
-    }
-
     /// Begins with nothing of `piece`.
     pub(super) fn enter(&mut self, piece: Piece) {
         self.start = piece.start;
-        self.bits.clear();
-        self.bits.resize(self.words(piece.end - piece.start), 0);
+        let elements = (piece.end - piece.start).div_ceil(self.element);
+        self.bits.clear(elements as usize);
     }
 
     /// Somebody writes the runs of `pass`.
     pub(super) fn mark(&mut self, pass: &Pass) {
         for run in (0..pass.count).map(|at| pass.run(at)) {
-            let (from, to) = self.elements(run.file_offset, run.file_offset + run.len);
-            self.set(from, to);
+            let elements = self.elements(run.file_offset..run.file_offset + run.len);
+            self.bits.set_all(elements);
         }
     }
 
-    fn elements(&self, start: u64, end: u64) -> (usize, usize) {
+    fn elements(&self, bytes: Range<u64>) -> Range<usize> {
         let element = |offset: u64| ((offset - self.start) / self.element) as usize;
-        (element(start), element(end))
-    }
-
-    fn set(&mut self, from: usize, to: usize) {
-        let mut at = from;
-        while at < to {
-            let (word, bit) = (at / 64, at % 64);
-            let count = (64 - bit).min(to - at);
-            self.bits[word] |= (u64::MAX >> (64 - count)) << bit;
-            at += count;
-        }
-    }
-
-    /// The first element from `at` on, but before `to`, whose bit is as given.
-    fn find(&self, mut at: usize, to: usize, set: bool) -> usize {
-        while at < to {
-            let word = self.bits[at / 64] ^ if set { 0 } else { u64::MAX };
-            match (word >> (at % 64)).trailing_zeros() as usize {
-                64 => at = (at / 64 + 1) * 64,
-                zeros => return (at + zeros).min(to),
-            }
-        }
-        to
+        element(bytes.start)..element(bytes.end)
     }
 
     /// The maximal stretches that somebody writes between two offsets.
     pub(super) fn written(&self, stretch: &Range<u64>) -> impl Iterator<Item = Range<u64>> + Clone {
-        let (mut at, to) = self.elements(stretch.start, stretch.end);
-        std::iter::from_fn(move || {
-            let from = self.find(at, to, true);
-            at = self.find(from, to, false);
-            let offset = |element: usize| self.start + element as u64 * self.element;
-            (from < at).then(|| offset(from)..offset(at))
-        })
+        let offset = |element: usize| self.start + element as u64 * self.element;
+        let runs = self.bits.runs(self.elements(stretch.clone()));
+        runs.map(move |run| offset(run.start)..offset(run.end))
     }
 
     /// Whether all that lies between two offsets is written.
     pub(super) fn is_full(&self, stretch: &Range<u64>) -> bool {
-        let (from, to) = self.elements(stretch.start, stretch.end);
-        self.find(from, to, false) == to
+        let Range { start, end } = self.elements(stretch.clone());
+        self.bits.find(start, end, false) == end
     }
 }

@@ -10,6 +10,7 @@
 //! on beside the exchange of this one.
 
 use std::ops::Range;
+use std::slice::from_ref;
 use std::time::Duration;
 
 use outcore_geometry::Pass;
@@ -34,7 +35,8 @@ pub(super) fn read(
     buffer: &mut [u8],
 ) -> Result<Result<Moved>> {
     let (mut io, mut outcome) = (Moved::default(), Ok(()));
-    let mut fill = |array: &Array, window: &mut Window, round: u64| {
+    let mut fill = |arrays: &[Array], window: &mut Window, round: u64| {
+        let array = &arrays[0];
         window.enter(plan, round);
         if outcome.is_ok() {
             outcome = window.fill(array, &mut io);
@@ -42,7 +44,7 @@ pub(super) fn read(
         timed(&**array.store(), &mut io.copy, || window.pack(plan));
     };
     let mut rounds = Rounds::new(plan, array, comm);
-    beside(plan.is_pipelined(), array, &mut fill, |beside| {
+    beside(plan.is_pipelined(), from_ref(array), &mut fill, |beside| {
         let mut next = 0..plan.rounds();
         for (window, round) in windows.drain(..).zip(next.by_ref()) {
             beside.give(window, round);
@@ -70,13 +72,13 @@ pub(super) fn write(
     data: &[u8],
 ) -> Result<Result<Moved>> {
     let (mut io, mut outcome) = (Moved::default(), Ok(()));
-    let mut flush = |array: &Array, window: &mut Window, _: u64| {
+    let mut flush = |arrays: &[Array], window: &mut Window, _: u64| {
         if outcome.is_ok() {
-            outcome = window.flush(plan, array, None, &mut io);
+            outcome = window.flush(plan, &arrays[0], None, &mut io);
         }
     };
     let mut rounds = Rounds::new(plan, array, comm);
-    beside(plan.is_pipelined(), array, &mut flush, |beside| {
+    beside(plan.is_pipelined(), from_ref(array), &mut flush, |beside| {
         for round in 0..plan.rounds() {
             let free = windows.pop().or_else(|| beside.take());
             let mut window = free.ok_or_else(gone)?;
@@ -95,7 +97,7 @@ pub(super) fn write(
 
 /// The error of work beside the caller's that has ended too early, which only a
 /// panic can make it do.
-fn gone() -> Error {
+pub(crate) fn gone() -> Error {
     Error::Invalid("the input or output of a collective call has ended early".into())
 }
 
@@ -220,7 +222,7 @@ fn meet(array: &Array, comm: &Comm, exchange: &mut Exchange<'_>, moved: &mut Mov
 }
 
 /// Collective: in virtual time nobody goes on before the last has come.
-pub(super) fn leave_together(store: &dyn Store, comm: &Comm) -> Result<()> {
+pub(crate) fn leave_together(store: &dyn Store, comm: &Comm) -> Result<()> {
     if let Some(now) = store.time() {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let latest = comm.all_reduce(&[now], Op::Max)?[0];

@@ -34,12 +34,15 @@ mod weights;
 mod winners;
 
 pub use account::DomainAccount;
+pub(crate) use beside::beside;
 pub use call::{Carrier, Collective};
 pub use choose::CollectiveEstimate;
 pub use exchange_cost::ExchangeCost;
 pub use kind::DomainKind;
 pub(crate) use memory::least_memory;
+pub(crate) use messages::{gone, leave_together};
 pub use moved::Moved;
+pub(crate) use moved::timed;
 pub use plan::CollectivePlan;
 pub use two_phase::Phases;
 pub use way::CollectiveWay;

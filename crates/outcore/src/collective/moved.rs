@@ -44,7 +44,7 @@ impl Moved {
 impl Moved {
     /// With what was done to windows; the time of work beside the caller's does
     /// not count, but what the caller has waited for it.
-    pub(super) fn with_work(mut self, work: &Self, is_beside: bool) -> Self {
+    pub(crate) fn with_work(mut self, work: &Self, is_beside: bool) -> Self {
         self.requests += work.requests;
         self.moved += work.moved;
         if !is_beside {
@@ -55,14 +55,14 @@ impl Moved {
     }
 
     /// Counts a message to a rank.
-    pub(super) fn send(&mut self, comm: &Comm, to: usize, message: &[u8]) {
+    pub(crate) fn send(&mut self, comm: &Comm, to: usize, message: &[u8]) {
         if to != comm.rank() {
             self.exchanged += message.len() as u64;
         }
     }
 
     /// Counts accesses to the store.
-    pub(super) fn count(&mut self, stretches: impl Iterator<Item = Stretch>) {
+    pub(crate) fn count(&mut self, stretches: impl Iterator<Item = Stretch>) {
         for stretch in stretches {
             self.requests += 1;
             self.moved += stretch.len as u64;
@@ -72,7 +72,7 @@ impl Moved {
 
 /// Does `work` and adds its time to `total`: that of the clock on the wall, or
 /// of the store if it lives in virtual time.
-pub(super) fn timed<R>(store: &dyn Store, total: &mut Duration, work: impl FnOnce() -> R) -> R {
+pub(crate) fn timed<R>(store: &dyn Store, total: &mut Duration, work: impl FnOnce() -> R) -> R {
     let (started, began) = (store.time(), Instant::now());
     let result = work();
     *total += match (started, store.time()) {

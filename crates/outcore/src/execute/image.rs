@@ -65,6 +65,26 @@ pub(crate) fn update(
     write_locked(store, stretches, image)
 }
 
+/// Reads some stretches, lets `change` change the image, and writes others; both
+/// ascend. If nothing is read, only those who read, change and write back are
+/// kept out meanwhile; else all others are.
+pub(crate) fn change(
+    store: &dyn Store,
+    reads: impl Iterator<Item = Stretch> + Clone,
+    writes: impl Iterator<Item = Stretch> + Clone,
+    image: &mut [u8],
+    change: impl FnOnce(&mut [u8]),
+) -> Result<()> {
+    let (offset, len) = extent(writes.clone());
+    let _held = match reads.clone().next() {
+        Some(_) => store.lock(offset, len)?,
+        None => store.lock_shared(offset, len)?,
+    };
+    read(store, reads, image)?;
+    change(image);
+    write_locked(store, writes, image)
+}
+
 fn write_locked(
     store: &dyn Store,
     stretches: impl Iterator<Item = Stretch>,

@@ -208,6 +208,44 @@ proptest! {
     }
 }
 
+/// Every pair of block sizes and rank counts of one axis, by every method, at
+/// extents up to 500 that differ from pair to pair. (That tables are right at every
+/// extent is shown where they are made.)
+#[test]
+#[ignore = "minutes, if optimised"]
+fn every_block_size_and_rank_count_moves() {
+    for (p, q) in (1..13).flat_map(|p| (1..13).map(move |q| (p, q))) {
+        outcore::run(p.max(q) as usize, |comm| {
+            for (x, y) in (1..21).flat_map(|x| (1..21).map(move |y| (x, y))) {
+                for (number, method) in (0..).zip(RedistributionMethod::ALL) {
+                    let extent = (101 * p + 211 * q + 307 * x + 401 * y + 89 * number) % 501;
+                    let side = |block, ranks| {
+                        distribution(
+                            &[extent],
+                            vec![(AxisDistribution::CyclicSize(block), ranks)],
+                        )
+                    };
+                    let (from, to) = (side(x, p), side(y, q));
+                    let mut before = numbered(comm, &from, true);
+                    let mut after = DistributedArray::<u64>::aligned(comm, to.clone())?;
+                    for carrier in [Carrier::Memory, Carrier::Messages] {
+                        let plan = RedistributionPlan::with_method(comm, &from, &to, method)?;
+                        let plan = plan.carrier(carrier);
+                        after.fill(0);
+                        plan.move_array(comm, &before, &mut after)?;
+                        check(&after);
+                        before.fill(0);
+                        plan.move_back(comm, &after, &mut before)?;
+                        check(&before);
+                    }
+                }
+            }
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    }
+}
+
 /// The thesis' examples, and the shapes of grids that change.
 #[test]
 fn grids_change_their_shape() {
