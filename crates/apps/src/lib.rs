@@ -7,6 +7,7 @@
 //! | [`laplace`] | Jacobi sweeps for Laplace's equation, several fused into one pass |
 //! | [`fft`] | Fourier transforms along any axes |
 //! | [`adi`] | the heat equation by alternating directions |
+//! | [`edge_sweep`] | flow along the edges of an unstructured mesh |
 //! | [`matmul`] | products of matrices, block by block or in the papers' GAXPY form |
 //!
 //! The kernels work on dense blocks in the file's own axis order, slowest axis
@@ -20,6 +21,7 @@ mod fit;
 mod float;
 
 pub mod adi;
+pub mod edge_sweep;
 pub mod fft;
 pub mod laplace;
 mod lines;

@@ -35,7 +35,8 @@ impl Resources<'_> {
         Ok(budget)
     }
 
-    pub(crate) fn tell(&self, bytes: u64) {
+    /// Tells that so many bytes are done.
+    pub fn tell(&self, bytes: u64) {
         if let Some(progress) = self.progress {
             progress(bytes);
         }
