@@ -2,8 +2,8 @@
 //! simpler programs, and other systems.
 //!
 //! Jacobi: 10 sweeps of 8192x8192 f32. Median: 3x3 window on 4096x4096 f32. The
-//! product of matrices is in `matmul.rs`, the Fourier transform in `fft.rs`. Out
-//! of core means: from a file in the page cache into a new file, with two ranks
+//! product of matrices is in `matmul.rs`, the Fourier transform in `fft.rs`, the
+//! mesh in `edges.rs`. Out of core means: from a file in the page cache into a new file, with two ranks
 //! and memory for an eighth of the data. Contestants in memory use two threads.
 
 use std::cell::RefCell;
@@ -19,6 +19,7 @@ use outcore_apps::median::{MedianKernel, Window, filter};
 use outcore_apps::{Block, Resources};
 
 use crate::contest::{Contestant, contest};
+use crate::edges::edges;
 use crate::fft::fft;
 use crate::io::{Scratch, prime_memory};
 use crate::line::Line;
@@ -42,6 +43,8 @@ pub enum AppsCase {
     Matmul,
     /// The Fourier transform along both axes.
     Fft,
+    /// Steps over the edges of a mesh.
+    Edges,
 }
 
 /// What to measure, and how often.
@@ -49,7 +52,8 @@ pub enum AppsCase {
 pub struct AppsOptions {
     /// The application.
     pub case: AppsCase,
-    /// The extent of the matrices to multiply or transform; 4096 if `None`.
+    /// The extent of the matrices to multiply or transform, 4096 if `None`; or
+    /// the nodes along each side of the mesh, 2000 if `None`.
     pub extent: Option<u64>,
     /// Where files are made for the time being.
     pub directory: PathBuf,
@@ -71,6 +75,7 @@ pub fn apps(options: &AppsOptions) -> Result<Vec<Line>> {
         AppsCase::Jacobi => (FilterCase::Jacobi, 8192),
         AppsCase::Matmul => return matmul(options),
         AppsCase::Fft => return fft(options),
+        AppsCase::Edges => return edges(options),
     };
     let bytes = extent * extent * 4;
     prime_memory(2 * bytes)?;

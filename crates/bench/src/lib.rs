@@ -9,11 +9,13 @@ mod alltoall_model;
 mod apps;
 mod collective;
 mod contest;
+mod edges;
 mod exchange;
 mod fft;
 mod files;
 mod geometry;
 mod io;
+mod irregular;
 mod library;
 mod line;
 mod matmul;
@@ -36,6 +38,9 @@ pub use collective::{
 };
 pub use contest::{Contestant, contest};
 pub use io::{IoOptions, io};
+pub use irregular::{
+    IrregularOptions, TakeOptions, irregular, irregular_pipeline, irregular_scaling, irregular_take,
+};
 pub use line::{Line, csv, table};
 pub use redistribute::{RedistributeCase, RedistributeOptions, redistribute};
 pub use reproduce::{Agreement, Claim, Report, Table, Value, Verdict, reproduce};

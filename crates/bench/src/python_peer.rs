@@ -45,19 +45,24 @@ impl PythonPeer {
         if let Some(bytes) = memory {
             command.env("PEER_MEMORY", format!("{bytes}B"));
         }
-        let child = command
+        command
             .arg(&program)
             .arg(peer)
             .arg(input)
             .arg(extent.to_string())
             .arg(scratch)
             .env("OPENBLAS_NUM_THREADS", threads)
-            .env("OMP_NUM_THREADS", threads)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut child = child
-            .map_err(|error| Error::Invalid(format!("cannot run {}: {error}", python.display())))?;
+            .env("OMP_NUM_THREADS", threads);
+        Self::start_command(command, peer)
+    }
+
+    /// Starts a command that is `peer`; waits until it is ready.
+    pub(crate) fn start_command(mut command: Command, peer: &'static str) -> Result<Self> {
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = started.map_err(|error| {
+            let program = Path::new(command.get_program()).display();
+            Error::Invalid(format!("cannot run {program}: {error}"))
+        })?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (commands, answers) = pipes.expect("both are piped");
         let peer = Self {
@@ -105,7 +110,7 @@ impl PythonPeer {
     fn failed(&self, why: &str) -> Error {
         Error::Invalid(format!(
             "the peer {} failed: {why}; it needs the Python packages numpy, scipy, dask, dask-image \
-             and zarr (rechunker: zarr below 3), or leave --peers out",
+             and zarr (rechunker: zarr below 3; places: numpy and h5py), or leave --peers out",
             self.name
         ))
     }

@@ -2,6 +2,7 @@
 
 mod alltoall;
 mod collective;
+mod irregular;
 mod redistribute;
 mod transpose;
 
@@ -31,6 +32,7 @@ enum Name {
     Sections(Sections),
     Collective(collective::Collective),
     Redistribute(redistribute::Redistribute),
+    Irregular(irregular::Irregular),
     Sweep(Sweep),
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
@@ -134,9 +136,10 @@ struct Sweep {
 /// Applications out of core, beside the same work in memory and other systems
 ///
 /// The median filter (3x3, 4096x4096 f32), ten Jacobi sweeps (8192x8192 f32), the
-/// product of two matrices (4096x4096 f64) or the Fourier transform along both axes
-/// (4096x4096 c64), from files to a new file, with two ranks (or two threads) and
-/// memory for an eighth of the data.
+/// product of two matrices (4096x4096 f64), the Fourier transform along both axes
+/// (4096x4096 c64) or ten steps over the edges of a mesh (2000x2000 f64 nodes), from
+/// files to a new file, with two ranks (or two threads) and memory for an eighth of
+/// the data.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -147,7 +150,7 @@ struct Apps {
     /// The application
     #[arg(long, value_enum)]
     case: Application,
-    /// The extent of what is multiplied or transformed [default: 4096]
+    /// The extent of what is multiplied or transformed [default: 4096], or of the mesh [default: 2000]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=65536))]
     extent: Option<u64>,
     /// Print comma-separated values
@@ -173,6 +176,7 @@ enum Application {
     Jacobi,
     Matmul,
     Fft,
+    Edges,
 }
 
 impl Apps {
@@ -183,6 +187,7 @@ impl Apps {
                 Application::Jacobi => AppsCase::Jacobi,
                 Application::Matmul => AppsCase::Matmul,
                 Application::Fft => AppsCase::Fft,
+                Application::Edges => AppsCase::Edges,
             },
             extent: self.extent,
             directory: self.directory.clone().unwrap_or_else(std::env::temp_dir),
@@ -199,6 +204,7 @@ impl Bench {
             Name::Sections(options) => (options.run()?, options.csv),
             Name::Collective(options) => (options.run()?, options.csv),
             Name::Redistribute(options) => (options.run()?, options.csv),
+            Name::Irregular(options) => (options.run()?, options.csv),
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),

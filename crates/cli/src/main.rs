@@ -5,25 +5,31 @@ mod application;
 mod bench;
 mod bytes;
 mod calibrate;
+mod checkpoint;
 mod convert;
 mod copy;
 mod create;
 mod demo;
+mod edge_sweep;
 mod explain;
 mod fft;
+mod gather;
 mod info;
 mod laplace;
 mod matmul;
 mod median;
 mod memory;
+mod mesh;
 mod model;
 mod picture;
+mod places;
 mod progress;
 mod ranks;
 mod read;
 mod rearrange;
 mod relayout;
 mod reproduce;
+mod scatter;
 mod selection;
 mod text;
 mod transpose;
@@ -57,9 +63,11 @@ Examples:
   outcore create field.oc --shape 4096x4096 --type f32 --fill index
   outcore read field.oc '::16, :100' -o part.npy --ranks 4
   outcore write field.oc '0, :' --fill 1.5
+  outcore gather field.oc --indices wanted.npy -o values.npy --ranks 4
   outcore info field.oc --json
   outcore convert field.oc parts.oc --placement local --parts 4
   outcore transpose field.oc turned.oc --memory 256MiB
+  outcore checkpoint verify run
   mpirun -n 4 outcore read field.oc -o copy.npy     (built with --features mpi)
 
 Exit status: 0 done, 1 failed, 2 wrong usage."
@@ -75,6 +83,8 @@ enum Command {
     Info(info::Info),
     Read(read::Read),
     Write(write::Write),
+    Gather(gather::Gather),
+    Scatter(scatter::Scatter),
     Convert(convert::Convert),
     Relayout(relayout::Relayout),
     Transpose(transpose::Transpose),
@@ -83,6 +93,9 @@ enum Command {
     Matmul(matmul::Matmul),
     Fft(fft::Fft),
     Adi(adi::Adi),
+    EdgeSweep(edge_sweep::EdgeSweep),
+    Mesh(mesh::Mesh),
+    Checkpoint(checkpoint::Checkpoint),
     Explain(explain::Explain),
     Calibrate(calibrate::Calibrate),
     Demo(demo::Demo),
@@ -100,6 +113,8 @@ impl Command {
         match self {
             Self::Create(command) => command.check(),
             Self::Read(command) => command.check(),
+            Self::Gather(command) => command.check(),
+            Self::Scatter(command) => command.check(),
             Self::Convert(command) => command.check(),
             Self::Relayout(command) => command.check(),
             Self::Transpose(command) => command.check(),
@@ -111,6 +126,9 @@ impl Command {
             | Self::Laplace(_)
             | Self::Fft(_)
             | Self::Adi(_)
+            | Self::EdgeSweep(_)
+            | Self::Mesh(_)
+            | Self::Checkpoint(_)
             | Self::Calibrate(_)
             | Self::Demo(_)
             | Self::Bench(_)
@@ -146,6 +164,8 @@ fn main() -> ExitCode {
             Command::Info(command) => command.run(),
             Command::Read(command) => command.run(),
             Command::Write(command) => command.run(),
+            Command::Gather(command) => command.run(),
+            Command::Scatter(command) => command.run(),
             Command::Convert(command) => command.run(),
             Command::Relayout(command) => command.run(),
             Command::Transpose(command) => command.run(),
@@ -154,6 +174,9 @@ fn main() -> ExitCode {
             Command::Matmul(command) => command.run(),
             Command::Fft(command) => command.run(),
             Command::Adi(command) => command.run(),
+            Command::EdgeSweep(command) => command.run(),
+            Command::Mesh(command) => command.run(),
+            Command::Checkpoint(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Calibrate(command) => command.run(),
             Command::Demo(command) => command.run(),

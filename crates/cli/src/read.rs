@@ -214,7 +214,7 @@ impl Read {
 }
 
 /// A file that is neither .npy nor .oc becomes a plain one.
-fn output_name(descriptor: &ArrayDescriptor, output: &str) -> String {
+pub(crate) fn output_name(descriptor: &ArrayDescriptor, output: &str) -> String {
     if output.ends_with(".npy") || output.ends_with(".oc") || output.starts_with("raw:") {
         return output.into();
     }

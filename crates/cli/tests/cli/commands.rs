@@ -25,6 +25,8 @@ fn help_and_version() {
         "bench collective --help",
         "explain --help",
         "calibrate --help",
+        "checkpoint --help",
+        "checkpoint prune -h",
         "help read",
     ] {
         let text = place.ok(line);
@@ -42,6 +44,10 @@ fn help_and_version() {
         "write",
         "explain",
         "calibrate",
+        "checkpoint",
+        "checkpoint list",
+        "checkpoint verify",
+        "checkpoint prune",
         "demo",
         "bench io",
         "bench sections",

@@ -129,3 +129,25 @@ fn conversions_and_applications_stay_within_the_cap() {
     ];
     stays_below(&place, 16 * MIB, &lines);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn listed_places_stay_within_the_cap() {
+    let place = Place::new();
+    place.ok("create big.oc --shape 8388608 --type f64 --fill index");
+    // Any numbers below the length will do, in an order that is not theirs.
+    place.ok("create i.oc --shape 1024x2048 --type u32 --fill index");
+    place.ok("transpose i.oc turned.oc");
+    place.ok("read raw:turned.oc/data.bin?shape=2097152&type=u32 -o i.npy");
+    place.ok("gather big.oc --indices i.npy -o v.npy");
+    for ranks in ["--ranks 1", "--ranks 4"] {
+        let lines = [
+            "gather big.oc --indices i.npy -o w.npy --force",
+            "scatter big.oc --indices i.npy --values v.npy",
+            "scatter big.oc --indices i.npy --values v.npy --combine max",
+        ]
+        .map(|line| format!("{line} {ranks}"));
+        stays_below(&place, 8 * MIB, &lines.each_ref().map(String::as_str));
+        assert!(place.npy("w.npy") == place.npy("v.npy"));
+    }
+}

@@ -1,0 +1,161 @@
+//! `outcore gather`: elements at listed places, into a file.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use outcore::{
+    Array, ArrayDescriptor, Comm, Inspector, Op, PeakMemory, Result, Variable, shape_text,
+};
+
+use crate::bytes;
+use crate::copy::fitting;
+use crate::places::{IndexFile, Listed, Load, Rounds};
+use crate::progress::Progress;
+use crate::ranks::{cause, print};
+use crate::read::output_name;
+
+/// Read elements at listed places, in any order, into a file
+///
+/// The values are in the order of the indices; an index may be there several times.
+/// With --axes K only the first K axes are indexed, and the values of an index are
+/// all that the others number: their shape follows n. The ending of the output
+/// says its format, as for 'read'.
+///
+/// The ranks read together, each a part of the array for all; the indices are dealt
+/// out to them in blocks. With %r in FILE, which becomes the rank, each has a file
+/// of its own, and so has the output. What does not fit into --memory at a time is
+/// read in several rounds.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore gather field.oc --indices wanted.npy -o values.npy
+  outcore gather mesh.oc --axes 1 --indices points.npy -o coordinates.npy --ranks 4
+  outcore gather field.oc --indices wanted%r.npy -o values%r.npy --ranks 4 --memory 256MiB")]
+pub(crate) struct Gather {
+    #[command(flatten)]
+    listed: Listed,
+    /// The file to write
+    #[arg(short, long, value_name = "OUT", value_parser = NonEmptyStringValueParser::new())]
+    output: String,
+    /// Replace the output if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+/// What goes into the output.
+struct Source<'a> {
+    array: &'a Array,
+    indices: &'a IndexFile,
+    inspector: &'a Inspector,
+    rounds: &'a Rounds,
+    /// The bytes of an index's values.
+    record: u64,
+}
+
+impl Gather {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.listed.check("--output", &self.output)
+    }
+
+    pub(crate) fn run(&self) -> Result<()> {
+        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        self.listed.ranks.run(|comm| {
+            let start = Instant::now();
+            let array = Array::open_all(comm, &self.listed.array)?;
+            let indices = comm.agree(self.listed.open(comm, &array))?;
+            let axes = comm.agree(self.listed.indexed(&array))?;
+            let components = &array.shape()[axes..];
+            let record = components.iter().product::<u64>() * array.layout().element_size();
+            let load = Load {
+                record,
+                one_a_rank: self.listed.one_a_rank(),
+                in_order: false,
+                purpose: "gathering",
+            };
+            let rounds = Rounds::new(comm, &indices, &self.listed.memory, &load)?;
+            let share = rounds.share(comm.rank(), comm.size());
+            let own_bytes = share * (indices.index_bytes() + record);
+            let progress = Progress::shared(&progress, "gathering", comm, own_bytes)?;
+            let shape: Vec<u64> = [&[indices.count()], components].concat();
+            let descriptor = ArrayDescriptor::new(&shape, array.element_type());
+            let source = Source {
+                array: &array,
+                indices: &indices,
+                inspector: &Inspector::default().axes(axes),
+                rounds: &rounds,
+                record,
+            };
+            let output = Listed::of_rank(&self.output, comm);
+            let name = output_name(&descriptor, &output);
+            match self.listed.one_a_rank() {
+                false => {
+                    let draft = Array::draft_all(comm, &name, &descriptor, self.force)?;
+                    source.bring(comm, &comm.agree(fitting(&draft, &array))?, progress)?;
+                    draft.commit(comm)?;
+                }
+                true => {
+                    // Each rank makes its own; all appear, or none that failed before.
+                    let alone = comm.split(Some(comm.rank() as u64), 0)?;
+                    let alone = alone.expect("every rank has a colour");
+                    let draft = Array::draft_all(&alone, &name, &descriptor, self.force);
+                    let draft = comm.agree(draft.map_err(|error| cause(&error)))?;
+                    source.bring(comm, &comm.agree(fitting(&draft, &array))?, progress)?;
+                    let made = draft.commit(&alone).map_err(|error| cause(&error));
+                    comm.agree(made)?;
+                }
+            }
+            progress.finish();
+            let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
+            let (seconds, moved) = (start.elapsed().as_secs_f64(), rounds.indices() * record);
+            let told = match comm.rank() {
+                0 => print(&format!(
+                    "{}: {} {} from {}{}; {seconds:.2} s, {:.2} GB/s; peak memory {}\n",
+                    self.output,
+                    match self.listed.one_a_rank() {
+                        false => shape_text(&shape),
+                        true => format!("{} records", rounds.indices()),
+                    },
+                    array.element_type(),
+                    array.name(),
+                    rounds_text(rounds.count(comm.size())),
+                    moved as f64 / seconds / 1e9,
+                    bytes::show(used)
+                )),
+                _ => Ok(()),
+            };
+            Ok(comm.agree(told)?)
+        })
+    }
+}
+
+/// In how many rounds something was done, if there were several.
+pub(crate) fn rounds_text(rounds: u64) -> String {
+    match rounds {
+        0 | 1 => String::new(),
+        rounds => format!(" in {rounds} rounds"),
+    }
+}
+
+impl Source<'_> {
+    /// Collective: brings the values of all indices into `target`.
+    fn bring(&self, comm: &Comm, target: &Array, progress: &Progress) -> Result<()> {
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let mut values = self.rounds.values(comm, self.record)?;
+        for round in 0..self.rounds.count(ranks) {
+            let positions = self.rounds.positions(round, rank, ranks);
+            let room = self.rounds.room;
+            let numbers = comm.agree(self.indices.read(positions.clone(), room, progress))?;
+            let schedule = self.inspector.schedule(comm, self.array, &numbers)?;
+            let count = (positions.end - positions.start) * self.record;
+            let part = &mut values.local_mut()[..count as usize];
+            let call = schedule.call().budget(&self.rounds.staging);
+            call.read_all(comm, &mut [Variable::read_bytes(self.array, part)])?;
+            let section = target.whole().slice(0, positions.start, positions.end);
+            comm.agree(target.write_bytes(&section, part))?;
+            progress.add(count);
+        }
+        Ok(comm.agree(target.sync())?)
+    }
+}

@@ -1,0 +1,101 @@
+//! `outcore mesh`: an unstructured mesh to try things out on.
+
+use std::sync::OnceLock;
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use outcore::{Array, ArrayDescriptor, ElementType, Fill, Result, Tuning, shape_text};
+use outcore_apps::edge_sweep::Mesh as Triangles;
+
+use crate::copy::Team;
+use crate::create::fill_section;
+use crate::memory::Memory;
+use crate::progress::Progress;
+use crate::ranks::{Ranks, print};
+
+/// Make a mesh of triangles whose nodes have numbers in random order
+///
+/// EDGES gets pairs of node numbers (u32, or u64 for more than 2^32 nodes),
+/// about three for each node; NODES random values in [0, 1). The same seed gives
+/// the same mesh, on any number of ranks.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore mesh edges.oc nodes.oc --nodes 1000000
+  outcore mesh edges.npy nodes.npy --nodes 4000000 --type f32 --components 3 --seed 7 --ranks 4")]
+pub(crate) struct Mesh {
+    /// The array of edges to make
+    #[arg(value_name = "EDGES", value_parser = NonEmptyStringValueParser::new())]
+    edges: String,
+    /// The array of values of the nodes to make
+    #[arg(value_name = "NODES", value_parser = NonEmptyStringValueParser::new())]
+    nodes: String,
+    /// How many nodes
+    #[arg(long = "nodes", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 60))]
+    count: u64,
+    /// The type of the values
+    #[arg(long = "type", value_name = "TYPE", default_value = "f64", value_parser = float)]
+    element_type: ElementType,
+    /// Values of each node [default: one, and NODES has one axis]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    components: Option<u64>,
+    /// For the order of the nodes and their values
+    #[arg(long, value_name = "S", default_value = "0")]
+    seed: u64,
+    #[command(flatten)]
+    memory: Memory,
+    /// Replace EDGES and NODES if they exist
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    ranks: Ranks,
+}
+
+fn float(text: &str) -> Result<ElementType, String> {
+    match text.parse() {
+        Ok(element_type @ (ElementType::F32 | ElementType::F64)) => Ok(element_type),
+        _ => Err("nodes have values of type f32 or f64".into()),
+    }
+}
+
+impl Mesh {
+    pub(crate) fn run(&self) -> Result<()> {
+        let mesh = Triangles {
+            nodes: self.count,
+            seed: self.seed,
+        };
+        let shape: Vec<u64> = [self.count].into_iter().chain(self.components).collect();
+        let nodes = ArrayDescriptor::new(&shape, self.element_type);
+        let progress = OnceLock::new();
+        self.ranks.run(|comm| {
+            let room = self.memory.room(comm, "making a mesh")?;
+            let edges = Array::draft_all(comm, &self.edges, &mesh.edge_descriptor(), self.force)?;
+            let values = Array::draft_all(comm, &self.nodes, &nodes, self.force)?;
+            let all = edges.layout().byte_len() + values.layout().byte_len();
+            let progress = Progress::shared(&progress, "making", comm, all / comm.size() as u64)?;
+            mesh.write_edges(comm, &edges, &|bytes| progress.add(bytes))?;
+            let team = Team {
+                comm,
+                room,
+                progress,
+            };
+            let tuned = room.tuned(&values, Tuning::default());
+            let fill = Fill::Random(self.seed);
+            comm.agree(fill_section(&team, &tuned, &tuned.whole(), &fill))?;
+            let (edges, values) = (edges.commit(comm)?, values.commit(comm)?);
+            progress.finish();
+            match comm.rank() {
+                0 => print(&format!(
+                    "{}: {} edges, {}; {}: {} {} nodes\n",
+                    edges.name(),
+                    mesh.edges(),
+                    edges.element_type(),
+                    values.name(),
+                    shape_text(values.shape()),
+                    values.element_type(),
+                )),
+                _ => Ok(()),
+            }
+        })
+    }
+}
