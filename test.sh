@@ -3,7 +3,8 @@
 # with a line "N passed, N failed".
 #
 #   ./test.sh          everything; property tests with a fixed seed and 500 cases each
-#   ./test.sh --full   the same with property tests of 20,000 cases and a new seed
+#   ./test.sh --full   the same with property tests of 20,000 cases and a new seed,
+#                      and with every redistribution of one axis
 #
 # Cargo's tests are counted one by one, every other check as one. The output of
 # each check is kept in target/test-logs; that of a failed one is shown.
@@ -173,6 +174,28 @@ print("the same values")
 PYTHON
 }
 
+# All ranks are killed at once while they save checkpoints, some times; another
+# number of ranks then finds the last one that was complete, or the one after.
+restarts_after_kills() {
+  local library=$1 here="$scratch/killed-$1" program="target/$1/debug/examples/checkpoint_restart" round ranks saved found
+  for round in 1 2 3 4 5; do
+    ranks=$((round % 4 + 2))
+    mpirun_of "$library" $ranks "$program" "$here" 1000000 >"$here.log" 2>&1 &
+    until [ "$(grep -c '^saved step' "$here.log")" -ge 2 ]; do
+      kill -0 $! 2>/dev/null || { cat "$here.log"; return 1; }
+      sleep 0.01
+    done
+    sleep 0.0$((RANDOM % 100))
+    kill -KILL $(sed -n 's/^process \([0-9]*\)$/\1/p' "$here.log")
+    wait $!
+    saved=$(sed -n 's/^saved step //p' "$here.log" | tail -n 1)
+    found=$(mpirun_of "$library" $((ranks + 1)) "$program" "$here" 0 | sed -n 's/^found step //p')
+    echo "$ranks ranks saved step $saved; after that, $((ranks + 1)) found step $found"
+    # The last lines of the killed ones may be lost.
+    [ "${found:-0}" -ge "$saved" ] || return 1
+  done
+}
+
 # Every rank of 5 prints the error of the one that failed.
 all_five_are_told() {
   local output
@@ -183,7 +206,7 @@ all_five_are_told() {
 
 demo_keeps_its_promises() {
   local output peak
-  output=$(cargo run -q --release -- demo --directory "$scratch") || return 1
+  output=$(target/plain/outcore demo --directory "$scratch") || return 1
   echo "$output"
   peak=$(sed -n 's/.*peak memory \([0-9.]*\) MiB.*/\1/p' <<<"$output")
   grep -q 'every value read was right' <<<"$output" && awk "BEGIN { exit !($peak <= 128) }" && [ -z "$(ls "$scratch" | grep demo)" ]
@@ -202,7 +225,11 @@ check 'the default build is plain' default_build_is_plain
 
 echo "== threads"
 check 'tests' cargo test --workspace --exclude outcore-transport-mpi --no-fail-fast
-check 'examples build' cargo build -q -p outcore --examples
+if [ "${1:-}" = --full ]; then
+  check 'the whole space of redistributions' cargo test --release -p outcore-geometry -p outcore --test redistribution -- --ignored
+fi
+# As the tests were built, so that nothing is built twice.
+check 'examples build' cargo build -q --workspace --exclude outcore-transport-mpi --examples
 examples=$(cd crates/outcore/examples && ls ./*.rs | sed 's|./||; s|\.rs$||')
 for example in $examples; do
   for ranks in 1 2 3 5 16; do
@@ -210,6 +237,8 @@ for example in $examples; do
   done
 done
 check 'all five threads are told' all_five_are_told env OUTCORE_RANKS=5 target/debug/examples/failing_rank
+# The program without MPI, before it is built with it.
+mkdir -p target/plain && cp target/debug/outcore target/plain/
 check 'demo' demo_keeps_its_promises
 
 # Builds the programs for one MPI in the same target directory, so that other
@@ -258,10 +287,11 @@ for library in openmpi mpich; do
   check "$library: local placement on 16 ranks" mpirun_of $library 16 $bin/examples/local_placement
   check "$library: filters local files" filters_local_files $library
   check "$library: writes overlapping sections together" writes_together $library
+  check "$library: ranks killed while they save go on from there" restarts_after_kills $library
   check "$library: demo on 3 ranks" mpirun_of $library 3 $bin/outcore demo --directory "$scratch"
   check "$library: a bad section ends all ranks with one message" fails_with 'axis 0' mpirun_of $library 3 $bin/outcore read "raw:Cargo.toml?shape=10&type=u8" 0:11
   check "$library: without a launcher, threads" $bin/outcore demo --ranks 3 --directory "$scratch"
-  check "$library: a build without MPI refuses the launcher" fails_with 'built without MPI' mpirun_of $library 2 target/release/outcore info Cargo.toml
+  check "$library: a build without MPI refuses the launcher" fails_with 'built without MPI' mpirun_of $library 2 target/plain/outcore info Cargo.toml
 done
 check "the launcher of another MPI is refused" fails_with 'but each is alone' mpirun_of mpich 2 target/openmpi/debug/outcore info Cargo.toml
 
