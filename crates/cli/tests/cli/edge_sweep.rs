@@ -136,7 +136,7 @@ fn a_killed_sweep_goes_on_with_another_number_of_ranks() {
             std::thread::sleep(Duration::from_micros(200));
         }
         child.kill().expect("it can be killed");
-        killed += u32::from(child.wait().expect("it ends").signal() == Some(9));
+        killed += usize::from(child.wait().expect("it ends").signal() == Some(9));
         assert!(!checkpoints(&place, "saved").is_empty());
         if place.path("out.npy").exists() {
             break;
@@ -151,8 +151,9 @@ fn a_killed_sweep_goes_on_with_another_number_of_ranks() {
     assert!(floats(&place, "out.npy") == expected);
     let last = checkpoints(&place, "saved");
     assert_eq!(last.last().unwrap(), "step-000000009");
-    // Whoever is killed may leave one too many, until the next is saved.
-    assert!(last.len() <= 4);
+    // Whoever is killed between a new one and the removal of the oldest leaves
+    // one too many, until one is saved by somebody who lives on.
+    assert!(last.len() <= 3 + killed);
     // A finished sweep is told to be so, and can be made longer.
     let told = place.ok(&line(2, "--restart --force"));
     assert!(told.starts_with("all 9 steps over "), "{told}");
