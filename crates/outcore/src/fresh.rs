@@ -1,7 +1,7 @@
-//! Memory for what is about to be read: not cleared before, since all of it
+//! Memory for what is about to be made: not cleared before where all of it
 //! will be overwritten, and in large pages where there is much of it.
 
-use std::mem::MaybeUninit;
+use bytemuck::Zeroable;
 
 /// From this size on large pages are asked for: they are zeroed and mapped in a
 /// fraction of the time of as many small ones.
@@ -17,8 +17,15 @@ pub(crate) fn with_room<T>(count: usize) -> Option<Vec<T>> {
     Some(values)
 }
 
+/// So many zeros, which are not touched before they are used.
+pub(crate) fn zeroed<T: Zeroable + Clone>(count: usize) -> Vec<T> {
+    let mut values = bytemuck::zeroed_vec(count);
+    prefer_large_pages(&mut values[..]);
+    values
+}
+
 #[cfg(target_os = "linux")]
-fn prefer_large_pages<T>(memory: &mut [MaybeUninit<T>]) {
+fn prefer_large_pages<T>(memory: &mut [T]) {
     let bytes = size_of_val(memory);
     if bytes < MUCH {
         return;
@@ -32,4 +39,4 @@ fn prefer_large_pages<T>(memory: &mut [MaybeUninit<T>]) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn prefer_large_pages<T>(_: &mut [MaybeUninit<T>]) {}
+fn prefer_large_pages<T>(_: &mut [T]) {}

@@ -202,10 +202,13 @@ impl<'a> Irregular<'a> {
             .unwrap_or(u64::MAX)
             .min(image.max(1))
             .min(LARGEST_IMAGE);
-        let need = match parts.iter().all(|part| part.mapping.is_some()) {
+        // What is mapped is read into images only where memory is no matter.
+        let is_mapped = parts.iter().all(|part| part.mapping.is_some());
+        let limit = match is_mapped && budget.is_some() {
             true => 0,
-            false => limit + limit / 8,
+            false => limit,
         };
+        let need = limit + limit / 8;
         let _image = match &budget {
             None => None,
             Some(budget) => Some(comm.agree(budget.reserve(need, "an irregular call"))?),

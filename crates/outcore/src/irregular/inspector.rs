@@ -26,6 +26,7 @@ use super::windows::{Domains, Windows};
 use crate::array::Array;
 use crate::budget::{MemoryBudget, Reservation};
 use crate::error::{Error, Result};
+use crate::fresh;
 
 /// Makes schedules, in other ways than [`Schedule::new`] if so asked.
 ///
@@ -184,7 +185,7 @@ impl Inspector {
         // 4. Lists.
         let bytes = count.bytes();
         let reserved = self.reserve(comm, bytes)?;
-        let mut memory = vec![0; bytes.div_ceil(8)];
+        let mut memory = fresh::zeroed::<u64>(bytes.div_ceil(8));
         count.fill(
             indices,
             &places,

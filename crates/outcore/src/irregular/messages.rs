@@ -28,6 +28,7 @@ use crate::array::Array;
 use crate::budget::{MemoryBudget, Reservation};
 use crate::collective::{Moved, beside, gone, leave_together, timed};
 use crate::error::{Error, Result};
+use crate::fresh;
 use crate::execute::points::{Points, Sides};
 use crate::strategy::Direction;
 
@@ -91,8 +92,8 @@ impl Schedule {
                 starts.push(entries);
             }
             mail.push(MailLists {
-                offsets: vec![0; entries],
-                lengths: incoming.runs.then(|| vec![0; entries]),
+                offsets: fresh::zeroed(entries),
+                lengths: incoming.runs.then(|| fresh::zeroed(entries)),
                 starts,
             });
         }
@@ -374,7 +375,11 @@ impl Mail {
     fn resize(&mut self, elements: usize, records: &[usize]) {
         self.data.resize_with(records.len(), Vec::new);
         for (data, record) in self.data.iter_mut().zip(records) {
-            data.resize(elements * record, 0);
+            let bytes = elements * record;
+            match bytes <= data.capacity() {
+                true => data.resize(bytes, 0),
+                false => *data = fresh::zeroed(bytes),
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! [`WindowWork`]: one window of the file, and the elements of all ranks in it.
 //!
 //! The path of the data. Reading: the window stands in memory, as a mapping of
-//! what is in the page cache or as an image that was read, and each rank's
-//! elements are copied from there to their places. Writing: the elements of all
+//! what is in the page cache if little of it is wanted, or as an image that was
+//! read (whose pages a processor finds quicker), and each rank's elements are
+//! copied from there to their places. Writing: the elements of all
 //! ranks are put into an image, by ascending rank, so that the highest one's
 //! value for an element stays; then the image is written. Where elements of the
 //! window are not written by anybody, stretches of it are; only what stands
@@ -183,7 +184,9 @@ impl WindowWork {
                 };
                 // SAFETY: the caller's promise.
                 unsafe {
-                    if let Some(mapping) = &part.mapping {
+                    if let Some(mapping) = &part.mapping
+                        && (bytes > self.limit || file.is_sparse(segments))
+                    {
                         return self.mapped(part, mapping, &file, segments);
                     }
                     if bytes > self.limit {
@@ -221,12 +224,9 @@ impl WindowWork {
         segments: &[Segment<'_>],
     ) -> Result<()> {
         let store = &**file.array.store();
-        let elements: u64 = segments.iter().map(|segment| segment.elements).sum();
-        let whole = file.array.tuning().strategy != Strategy::Direct
-            && elements.saturating_mul(4) >= file.records as u64;
-        let stretches = match whole {
-            true => std::iter::once(0..file.records).collect(),
-            false => {
+        let stretches = match file.is_sparse(segments) {
+            false => std::iter::once(0..file.records).collect(),
+            true => {
                 self.mark(file.records, segments);
                 join(self.bits.runs(0..file.records), file.gap(Direction::Read)).0
             }
@@ -477,6 +477,18 @@ struct File<'a> {
 }
 
 impl File<'_> {
+    /// Whether so little of the window is wanted that reading all of it costs
+    /// more, or it is asked for in another way.
+    fn is_sparse(&self, segments: &[Segment<'_>]) -> bool {
+        let elements: u64 = segments.iter().map(|segment| segment.elements).sum();
+        match self.array.tuning().strategy {
+            Strategy::Direct | Strategy::Mapped => true,
+            Strategy::Auto | Strategy::Sieving => {
+                elements.saturating_mul(4) < self.records as u64
+            }
+        }
+    }
+
     fn stretch(&self, records: &Range<usize>) -> Stretch {
         Stretch {
             offset: self.offset + (records.start * self.size) as u64,
