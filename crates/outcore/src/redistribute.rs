@@ -13,6 +13,7 @@
 //! step cost microseconds here, which is what two steps were to save, and every
 //! step moves all data.
 
+mod loom;
 mod nest;
 mod packets;
 mod step;

@@ -28,8 +28,8 @@ use crate::array::Array;
 use crate::budget::{MemoryBudget, Reservation};
 use crate::collective::{Moved, beside, gone, leave_together, timed};
 use crate::error::{Error, Result};
-use crate::fresh;
 use crate::execute::points::{Points, Sides};
+use crate::fresh;
 use crate::strategy::Direction;
 
 /// The bytes of messages that a rank has in memory, where nobody says how many.

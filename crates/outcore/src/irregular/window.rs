@@ -483,9 +483,7 @@ impl File<'_> {
         let elements: u64 = segments.iter().map(|segment| segment.elements).sum();
         match self.array.tuning().strategy {
             Strategy::Direct | Strategy::Mapped => true,
-            Strategy::Auto | Strategy::Sieving => {
-                elements.saturating_mul(4) < self.records as u64
-            }
+            Strategy::Auto | Strategy::Sieving => elements.saturating_mul(4) < self.records as u64,
         }
     }
 

@@ -13,18 +13,10 @@
 
 use outcore_geometry::{AxisExchange, AxisSide, Place, Redistribution, Strip};
 
-use crate::execute::copy::{once, stream, streamed, strided};
+use super::loom::{Loom, Thread, piece};
+use crate::execute::copy::{streamed, strided};
 
-/// The bytes that are gone through thread by thread.
-const NEAR: usize = 2560;
-
-/// From this length on pieces are copied in the order of memory alone.
-const LONG: usize = 40;
-
-/// Pieces of this length are copied past the caches,
-const STREAM: usize = 1 << 10;
-
-/// if so many bytes move in all.
+/// Long pieces are copied past the caches if so many bytes move in all.
 const MUCH: usize = 4 << 20;
 
 /// No strip spans more positions than this.
@@ -174,7 +166,7 @@ impl Nest {
             bytes,
             much: self.units().saturating_mul(bytes) >= MUCH,
             bases: [Vec::new(), Vec::new()],
-            threads: Vec::new(),
+            loom: Loom::default(),
         };
         let mut at = [vec![(0, 0); self.axes.len()], vec![(0, 0); self.axes.len()]];
         // SAFETY: passed on to the caller.
@@ -298,8 +290,7 @@ struct Row<'a> {
     much: bool,
     /// For each slot of either end where the line begins.
     bases: [Vec<*mut u8>; 2],
-    /// Kept from line to line.
-    threads: Vec<Thread>,
+    loom: Loom,
 }
 
 impl Row<'_> {
@@ -337,8 +328,8 @@ impl Row<'_> {
     /// As [`Nest::run`].
     unsafe fn along(&mut self, axis: &Axis, number: usize) {
         // Rounds: strips of single pieces as threads, others one by one.
-        let mut threads = std::mem::take(&mut self.threads);
-        threads.clear();
+        let mut loom = std::mem::take(&mut self.loom);
+        loom.clear();
         let mut others = false;
         for strip in axis
             .strips
@@ -346,13 +337,13 @@ impl Row<'_> {
             .filter(|strip| self.trip.takes(number, strip))
         {
             match strip.count {
-                1 => threads.push(self.thread(strip)),
+                1 => loom.add(self.thread(strip)),
                 _ => others = true,
             }
         }
         // SAFETY: passed on to the caller.
-        unsafe { weave(&threads, axis.rounds, self.much) }
-        self.threads = threads;
+        unsafe { loom.weave(axis.rounds, self.much) }
+        self.loom = loom;
         let takes = |strip: &&Move| self.trip.takes(number, strip);
         for round in 0..if others { axis.rounds } else { 0 } {
             let strips = axis.strips.iter().filter(|strip| strip.count > 1);
@@ -374,13 +365,14 @@ impl Row<'_> {
             let start = self.bases[end][place.slot].wrapping_add(place.at * self.bytes);
             (start, place.advance * self.bytes)
         });
-        let (from, to) = match self.trip.backwards {
-            true => (other, one),
-            false => (one, other),
+        let (from, to, end) = match self.trip.backwards {
+            true => (other, one, 0),
+            false => (one, other, 1),
         };
         Thread {
             from,
             to,
+            part: strip.ends[end].slot,
             len: strip.len * self.bytes,
         }
     }
@@ -419,77 +411,5 @@ impl Row<'_> {
                 _ => strided((from.0.cast_const(), from.1), to, (count, len)),
             }
         }
-    }
-}
-
-/// Copies one piece.
-///
-/// # Safety
-///
-/// It may be read from, or written to, and the one does not overlap with the
-/// other.
-#[inline(always)]
-unsafe fn piece(from: *const u8, to: *mut u8, len: usize, much: bool) {
-    // SAFETY: passed on to the caller.
-    unsafe {
-        match much && len >= STREAM {
-            true => stream(from, to, len),
-            false => once(from, to, len),
-        }
-    }
-}
-
-/// Pieces of one length that come round again and again, at even distances on
-/// both sides.
-#[derive(Debug, Clone, Copy)]
-struct Thread {
-    from: (*mut u8, usize),
-    to: (*mut u8, usize),
-    len: usize,
-}
-
-/// Copies `rounds` rounds of all threads, which are in the order of memory.
-///
-/// Long pieces round by round. Short ones so many rounds at a time, thread by
-/// thread, as make a short way through memory: that saves turns of the loops,
-/// and both sides are still gone through in order, as caches expect it.
-///
-/// # Safety
-///
-/// All pieces lie in memory that may be read from, or written to, and no piece
-/// of the one overlaps with one of the other.
-unsafe fn weave(threads: &[Thread], rounds: usize, much: bool) {
-    let moved: usize = threads.iter().map(|thread| thread.len).sum();
-    if moved == 0 {
-        return;
-    }
-    // What is one stretch of memory in every round is one altogether.
-    if let [thread] = threads
-        && (thread.from.1, thread.to.1) == (thread.len, thread.len)
-    {
-        let bytes = rounds * thread.len;
-        // SAFETY: passed on to the caller.
-        return unsafe { piece(thread.from.0.cast_const(), thread.to.0, bytes, much) };
-    }
-    let together = match moved / threads.len() >= LONG {
-        true => 1,
-        false => (NEAR / moved).max(1),
-    };
-    let mut round = 0;
-    while round < rounds {
-        let count = together.min(rounds - round);
-        for thread in threads {
-            let from = thread.from.0.wrapping_add(round * thread.from.1);
-            let to = thread.to.0.wrapping_add(round * thread.to.1);
-            let (from, to) = ((from.cast_const(), thread.from.1), (to, thread.to.1));
-            // SAFETY: passed on to the caller.
-            unsafe {
-                match count {
-                    1 => piece(from.0, to.0, thread.len, much),
-                    _ => strided(from, to, (count, thread.len)),
-                }
-            }
-        }
-        round += count;
     }
 }
