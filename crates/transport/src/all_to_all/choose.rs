@@ -53,7 +53,7 @@ impl AllToAllCost {
             AllToAll::Gen => others * (self.step + message(bytes)),
             // Half of the parts a step, gathered before and spread after it.
             AllToAll::Bruck => {
-                let bundle = bytes * (ranks as f64 / 2.0).ceil();
+                let bundle = bytes * ranks.div_ceil(2) as f64;
                 doublings * (self.step + message(bundle) + 2.0 * self.shared_byte * bundle)
             }
             _ => return None,
@@ -63,6 +63,12 @@ impl AllToAllCost {
     /// The fastest for `ranks` ranks with parts of `bytes` bytes; `shared` if
     /// they may share memory.
     pub fn best(&self, ranks: usize, bytes: usize, shared: bool) -> AllToAll {
+        // Every other one takes a step at least; for few bytes, to look at them
+        // would take a part of what the exchange does.
+        let meeting = self.seconds(AllToAll::Shared, ranks, bytes);
+        if shared && meeting.is_some_and(|seconds| seconds <= self.step) {
+            return AllToAll::Shared;
+        }
         let considered = [
             AllToAll::Shared,
             AllToAll::Messages,
