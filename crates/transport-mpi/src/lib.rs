@@ -29,8 +29,8 @@
 //! MPI calls), `notice`, `board` (what the notices said), `outbox` (sends that
 //! nobody waits for), `contexts` and `group` (which rank is who), `world` (what
 //! the process shares), `operations` (the waiting), `all_gather` and `exchange`
-//! (what moves), `segment`, `hall`, `lend` and `stage` (what ranks of one node do
-//! without messages), `transport` (the calls), `closing` and `run`.
+//! (what moves), `segment`, `hall`, `lend`, `share` and `stage` (what ranks of one
+//! node do without messages), `transport` (the calls), `closing` and `run`.
 
 mod all_gather;
 mod board;
@@ -48,6 +48,7 @@ mod outbox;
 mod pause;
 mod run;
 mod segment;
+mod share;
 mod stage;
 mod transport;
 mod world;

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use outcore_transport::{Error, Exchange, Loan, Loans, NodeMemory, Result, Transport};
+use outcore_transport::{Error, Exchange, Loan, Loans, NodeMemory, Result, Shared, Transport};
 
 use crate::all_gather::all_gather;
 use crate::exchange;
 use crate::group::{Group, Lane, Member, Turn};
 use crate::lend::{lend, node_memory};
 use crate::operations::{Operations, parts};
+use crate::share::share;
 use crate::world::World;
 
 /// One rank's view of a group of MPI processes. [`crate::run()`] makes the first
@@ -203,6 +204,12 @@ impl Transport for MpiTransport {
             Some((hall, memories)) => node_memory(&self.group, hall, memories, bytes),
             None => Ok(None),
         }
+    }
+
+    fn share(&self, bytes: usize) -> Result<Shared> {
+        let mut turn = self.enter_together()?;
+        let lanes = [turn.lane(), turn.lane()];
+        share(&self.group, lanes, bytes)
     }
 
     fn fail(&self, cause: &str) {

@@ -14,6 +14,7 @@ mod groups;
 mod loans;
 mod messages;
 mod reductions;
+mod shares;
 
 use crate::comm::Comm;
 use crate::error::{Error, Result};
@@ -29,7 +30,8 @@ pub fn check(comm: &Comm) -> Result<()> {
     reductions::check(comm)?;
     deliveries::check(comm)?;
     groups::check(comm)?;
-    loans::check(comm)
+    loans::check(comm)?;
+    shares::check(comm)
 }
 
 /// Collective: lets rank `failing` fail in the middle of a sequence of

@@ -34,10 +34,12 @@ pub mod all_to_all;
 mod collectives;
 mod comm;
 pub mod conformance;
+pub mod doorbell;
 mod error;
 pub mod launch;
 mod loan;
 mod op;
+mod shared;
 pub mod threads;
 mod transport;
 
@@ -46,4 +48,5 @@ pub use comm::Comm;
 pub use error::{Error, Result};
 pub use loan::{Loan, Loans, NodeMemory, Reach};
 pub use op::{Combine, Element, Op};
+pub use shared::Shared;
 pub use transport::{Exchange, Transport};

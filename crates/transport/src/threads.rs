@@ -13,7 +13,8 @@
 //! The parts, from the bottom: `bell` (waiting), `world` (who has failed, who
 //! has finished), `lent` (memory read by another rank), `board` (what a rank
 //! sends in an exchange), `inbox` (messages), `group` (the ranks of a group
-//! and their meetings), `rank` (the calls), `loans` (memory visited by others).
+//! and their meetings), `rank` (the calls), `loans` (memory visited by others),
+//! `shares` (memory that all reach for as long as they like).
 
 mod bell;
 mod board;
@@ -23,6 +24,7 @@ mod inbox;
 mod lent;
 mod loans;
 mod rank;
+mod shares;
 mod world;
 
 use std::any::Any;

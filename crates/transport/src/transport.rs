@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::loan::{Loan, Loans, NodeMemory};
+use crate::shared::Shared;
 
 /// A personalised many-to-many: for each peer, memory pieces to send and
 /// memory pieces to receive into.
@@ -153,6 +154,13 @@ pub trait Transport: Send + Sync {
     fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {
         let _ = bytes;
         Ok(None)
+    }
+
+    /// Collective: makes `bytes` of memory, a length of each rank's own, that the
+    /// ranks of one node reach for as long as they hold what comes back. If one
+    /// rank has no memory, all get the same error, and the group can go on.
+    fn share(&self, bytes: usize) -> Result<Shared> {
+        Shared::alone(self.rank(), self.size(), bytes)
     }
 
     /// Not collective: declares that this rank has failed for good with

@@ -8,6 +8,7 @@ use super::bell::Bell;
 use super::board::Board;
 use super::inbox::Inbox;
 use super::loans::LoanDesk;
+use super::shares::Shares;
 use super::world::World;
 use crate::error::Result;
 
@@ -23,6 +24,7 @@ pub(crate) struct Group {
     bell: Bell,
     /// Groups made of this one by the split at a certain meeting, by colour.
     parts: Mutex<HashMap<(u64, u64), Part>>,
+    pub(crate) shares: Shares,
 }
 
 /// A new group, and how many of its ranks have still to pick it up.
@@ -61,6 +63,7 @@ impl Group {
             held: AtomicU64::new(0),
             bell: Bell::default(),
             parts: Mutex::default(),
+            shares: Shares::default(),
         });
         world.register(Arc::downgrade(&group));
         group

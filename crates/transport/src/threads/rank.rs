@@ -12,6 +12,7 @@ use super::group::{Group, Member};
 use super::inbox::Message;
 use crate::error::{Error, Result};
 use crate::loan::{Loan, Loans, NodeMemory};
+use crate::shared::Shared;
 use crate::transport::{Exchange, Transport};
 
 /// Messages up to this many bytes are copied on sending.
@@ -35,6 +36,13 @@ pub(super) struct Turn {
     receives: ByPeer,
 }
 
+impl Turn {
+    /// The number of the next meeting.
+    pub(super) fn next(&self) -> u64 {
+        self.sequence
+    }
+}
+
 impl ThreadRank {
     pub(crate) fn new(group: Arc<Group>, rank: usize) -> Self {
         Self {
@@ -42,6 +50,11 @@ impl ThreadRank {
             rank,
             turn: Mutex::default(),
         }
+    }
+
+    /// This rank in its group.
+    pub(super) fn place(&self) -> usize {
+        self.rank
     }
 
     pub(super) fn me(&self) -> &Member {
@@ -275,6 +288,11 @@ impl Transport for ThreadRank {
         NodeMemory::ordinary(bytes)
             .map(Some)
             .map_err(|error| self.mistake(error))
+    }
+
+    fn share(&self, bytes: usize) -> Result<Shared> {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.share_in(&mut turn, bytes)
     }
 
     fn fail(&self, cause: &str) {
