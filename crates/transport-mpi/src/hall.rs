@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use outcore_transport::doorbell::{sleep_on, wake};
 use outcore_transport::{Error, Result};
 
 use crate::all_gather::all_gather;
@@ -188,7 +189,7 @@ impl Hall {
             // sleeper, or the sleeper sees the new count.
             head.held.store(sequence.wrapping_add(1), Ordering::SeqCst);
             if head.sleepers.load(Ordering::SeqCst) != 0 {
-                wake_all(&head.held);
+                wake(&head.held, u32::MAX);
             }
             return Ok(());
         }
@@ -278,40 +279,4 @@ impl Hall {
         }
         Ok(fits)
     }
-}
-
-/// Wakes all processes that sleep on `word`.
-#[cfg(target_os = "linux")]
-fn wake_all(word: &AtomicU32) {
-    // SAFETY: the kernel only uses the address.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
-    }
-}
-
-/// Sleeps while `word` is `value`, until woken, or for `longest`.
-#[cfg(target_os = "linux")]
-fn sleep_on(word: &AtomicU32, value: u32, longest: Duration) {
-    let longest = libc::timespec {
-        tv_sec: longest.as_secs() as libc::time_t,
-        tv_nsec: longest.subsec_nanos().into(),
-    };
-    // SAFETY: the kernel only reads the word and the time, which are ours.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT,
-            value,
-            &raw const longest,
-        );
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn wake_all(_: &AtomicU32) {}
-
-#[cfg(not(target_os = "linux"))]
-fn sleep_on(_: &AtomicU32, _: u32, _: Duration) {
-    thread::yield_now();
 }

@@ -11,6 +11,7 @@ use bytemuck::Pod;
 use crate::all_to_all::AllToAllCost;
 use crate::error::{Error, Result};
 use crate::loan::{Loan, Loans, NodeMemory};
+use crate::shared::Shared;
 use crate::transport::{Exchange, Transport};
 
 /// The first of the tags that belong to the collectives.
@@ -145,6 +146,43 @@ impl Comm {
     /// reaches when it is lent; `None` on all ranks if there is no such thing.
     pub fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {
         self.transport.node_memory(bytes)
+    }
+
+    /// Collective: makes `bytes` of memory, a length of each rank's own, that the
+    /// ranks of one node reach for as long as they hold what comes back. If one
+    /// rank has no memory, all get the same error, and the group can go on.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use outcore_transport::{Error, threads};
+    ///
+    /// threads::run(3, |comm| {
+    ///     let shared = comm.share(8)?;
+    ///     let (start, _) = shared.of(0).expect("threads reach everything");
+    ///     // SAFETY: eight aligned bytes that all ranks use as an atomic only.
+    ///     let counter = unsafe { AtomicU64::from_ptr(start.cast()) };
+    ///     counter.fetch_add(1, Ordering::Relaxed);
+    ///     comm.barrier()?;
+    ///     assert_eq!(counter.load(Ordering::Relaxed), 3);
+    ///     Ok::<_, Error>(())
+    /// })
+    /// .into_iter()
+    /// .for_each(|outcome| outcome.unwrap());
+    /// ```
+    pub fn share(&self, bytes: usize) -> Result<Shared> {
+        self.transport.share(bytes)
+    }
+
+    /// Not collective: the failure of the run, if one is known. Whoever waits for
+    /// others by itself, in shared memory, asks now and then.
+    pub fn check(&self) -> Result<()> {
+        self.transport.check()
+    }
+
+    /// Not collective: whether `rank` is known to have ended its part of the run.
+    pub fn ended(&self, rank: usize) -> bool {
+        self.transport.ended(rank)
     }
 
     /// Collective: divides the group. Ranks with the same colour form a new

@@ -13,7 +13,8 @@
 //! The parts, from the bottom: `bell` (waiting), `world` (who has failed, who
 //! has finished), `lent` (memory read by another rank), `board` (what a rank
 //! sends in an exchange), `inbox` (messages), `group` (the ranks of a group
-//! and their meetings), `rank` (the calls), `loans` (memory visited by others).
+//! and their meetings), `rank` (the calls), `loans` (memory visited by others),
+//! `shares` (memory that all reach for as long as they like).
 
 mod bell;
 mod board;
@@ -23,9 +24,9 @@ mod inbox;
 mod lent;
 mod loans;
 mod rank;
+mod shares;
 mod world;
 
-use std::any::Any;
 use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use std::thread;
 
 use crate::comm::Comm;
 use crate::error::Error;
+use crate::panics::panic_message;
 use group::Group;
 use rank::ThreadRank;
 use world::World;
@@ -116,14 +118,4 @@ where
 pub fn solo() -> Comm {
     let world = Arc::new(World::new(1));
     Comm::new(Arc::new(ThreadRank::new(Group::new(&world, &[0]), 0)))
-}
-
-fn panic_message(payload: &(dyn Any + Send)) -> String {
-    if let Some(message) = payload.downcast_ref::<&str>() {
-        (*message).into()
-    } else if let Some(message) = payload.downcast_ref::<String>() {
-        message.clone()
-    } else {
-        "no message".into()
-    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::loan::{Loan, Loans, NodeMemory};
+use crate::shared::Shared;
 
 /// A personalised many-to-many: for each peer, memory pieces to send and
 /// memory pieces to receive into.
@@ -153,6 +154,63 @@ pub trait Transport: Send + Sync {
     fn node_memory(&self, bytes: usize) -> Result<Option<NodeMemory>> {
         let _ = bytes;
         Ok(None)
+    }
+
+    /// Collective: makes `bytes` of memory, a length of each rank's own, that the
+    /// ranks of one node reach for as long as they hold what comes back. If one
+    /// rank has no memory, all get the same error, and the group can go on.
+    fn share(&self, bytes: usize) -> Result<Shared> {
+        Shared::alone(self.rank(), self.size(), bytes)
+    }
+
+    /// Not collective: fills `into` with the bytes from `address` on of the
+    /// memory of `rank`, which has told the address; `false`, with nothing done,
+    /// if that memory is out of reach. Copies are possible, if at all, after a
+    /// [`Transport::share`]; one of no bytes tells whether.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes must be there, and nobody may write them meanwhile.
+    unsafe fn copy_from(&self, rank: usize, address: u64, into: &mut [u8]) -> Result<bool> {
+        let _ = (rank, address, into);
+        Ok(false)
+    }
+
+    /// Not collective: writes `from` to `address` of the memory of `rank`, like
+    /// [`Transport::copy_from`].
+    ///
+    /// # Safety
+    ///
+    /// So many bytes must be there, and nobody may use them meanwhile.
+    unsafe fn copy_to(&self, rank: usize, address: u64, from: &[u8]) -> Result<bool> {
+        let _ = (rank, address, from);
+        Ok(false)
+    }
+
+    /// Not collective, by any thread: sends `letter`, of any length, which `to`
+    /// need not expect. Never waits. Letters need not arrive in order.
+    fn letter(&self, to: usize, letter: Vec<u8>) -> Result<()> {
+        let _ = (to, letter);
+        Err(crate::Error::Invalid("there are no letters here".into()))
+    }
+
+    /// Not collective, by any thread: takes a letter that has arrived, and who
+    /// wrote it. Never waits.
+    fn next_letter(&self) -> Result<Option<(usize, Vec<u8>)>> {
+        Ok(None)
+    }
+
+    /// Not collective, by any thread: the failure of the run, if one is known.
+    /// Whoever waits by itself asks now and then.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Not collective, by any thread: whether `rank` is known to have ended its
+    /// part of the run.
+    fn ended(&self, rank: usize) -> bool {
+        let _ = rank;
+        false
     }
 
     /// Not collective: declares that this rank has failed for good with

@@ -1,6 +1,6 @@
 //! [`Group`]: what the ranks of one group share, and how they meet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,6 +8,7 @@ use super::bell::Bell;
 use super::board::Board;
 use super::inbox::Inbox;
 use super::loans::LoanDesk;
+use super::shares::Shares;
 use super::world::World;
 use crate::error::Result;
 
@@ -23,6 +24,7 @@ pub(crate) struct Group {
     bell: Bell,
     /// Groups made of this one by the split at a certain meeting, by colour.
     parts: Mutex<HashMap<(u64, u64), Part>>,
+    pub(crate) shares: Shares,
 }
 
 /// A new group, and how many of its ranks have still to pick it up.
@@ -42,6 +44,8 @@ pub(crate) struct Member {
     pub(crate) board: Board,
     pub(crate) inbox: Inbox,
     pub(crate) desk: LoanDesk,
+    /// Letters that it has not yet read, with their senders.
+    pub(crate) letters: Mutex<VecDeque<(usize, Vec<u8>)>>,
 }
 
 impl Group {
@@ -53,6 +57,7 @@ impl Group {
             board: Board::new(),
             inbox: Inbox::default(),
             desk: LoanDesk::default(),
+            letters: Mutex::default(),
         };
         let group = Arc::new(Self {
             world: world.clone(),
@@ -61,6 +66,7 @@ impl Group {
             held: AtomicU64::new(0),
             bell: Bell::default(),
             parts: Mutex::default(),
+            shares: Shares::default(),
         });
         world.register(Arc::downgrade(&group));
         group
