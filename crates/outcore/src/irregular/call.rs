@@ -8,6 +8,7 @@
 //! (`messages.rs`), in which elements are in the order of the lists as well.
 
 use std::slice;
+use std::time::{Duration, Instant};
 
 use outcore_transport::{Comm, Loan, Loans};
 
@@ -222,13 +223,14 @@ impl<'a> Irregular<'a> {
         let ways: &[Through] = match (by_memory, &budget, is_short) {
             (false, _, _) => &[],
             (true, Some(_), _) => &[Through::Values],
-            (true, None, true) => &[Through::Packets, Through::Values],
-            (true, None, false) => &[Through::Values, Through::Packets],
+            (true, None, true) => &[Through::Packets, Through::Kernel, Through::Values],
+            (true, None, false) => &[Through::Values, Through::Packets, Through::Kernel],
         };
         for way in ways {
             let outcome = match way {
                 Through::Values => self.lent(comm, buffers, parts, (deed, &mut work))?,
                 Through::Packets => self.by_shadow(comm, buffers, parts, (deed, &mut work))?,
+                Through::Kernel => self.by_kernel(comm, buffers, parts, (deed, &mut work))?,
             };
             if let Some(outcome) = outcome {
                 return finish(comm, parts, outcome, work);
@@ -282,33 +284,9 @@ impl<'a> Irregular<'a> {
         let Some(memory) = &mut shadow.memory else {
             return Ok(None);
         };
-        let count = schedule.count();
-        let need = count * records.iter().sum::<usize>();
-        let windows = 0..schedule.windows.count();
-        let pieces: Vec<_> = windows
-            .map(|window| schedule.wanted(window))
-            .map(|wanted| (wanted.entries(), wanted.first_element as usize))
-            .collect();
-        let mut copy = std::time::Duration::ZERO;
-        let mut pack_all = |memory: &mut [u8], buffers: &mut [Buffer<'_>]| {
-            let started = std::time::Instant::now();
-            let mut before = 0;
-            for buffer in buffers {
-                let sides = Sides {
-                    image: memory[before..].as_mut_ptr(),
-                    values: buffer.start(),
-                    size: buffer.record,
-                    stride: buffer.record,
-                };
-                // SAFETY: the values were found to have all elements, and the
-                // memory has room for those of all variables.
-                unsafe { pack(schedule.lists(), &pieces, sides, deed.direction()) };
-                before += count * buffer.record;
-            }
-            copy += started.elapsed();
-        };
+        let need = schedule.count() * records.iter().sum::<usize>();
         if deed.direction() == Direction::Write {
-            pack_all(&mut memory[..need], buffers);
+            work.moved.copy += self.pack_all(&mut memory[..need], buffers, Direction::Write);
         }
         let own = match deed.direction() {
             Direction::Read => Loan::Write(&mut memory[..need]),
@@ -330,14 +308,45 @@ impl<'a> Irregular<'a> {
             return Ok(None);
         }
         if deed.direction() == Direction::Read {
-            pack_all(&mut memory[..need], buffers);
+            work.moved.copy += self.pack_all(&mut memory[..need], buffers, Direction::Read);
         }
-        work.moved.copy += copy;
         Ok(Some(outcome))
     }
 
+    /// Copies all elements of this rank between its values and a packet in the
+    /// order of its lists, variable after variable; how long that takes.
+    pub(super) fn pack_all(
+        &self,
+        packet: &mut [u8],
+        buffers: &mut [Buffer<'_>],
+        direction: Direction,
+    ) -> Duration {
+        let schedule = self.schedule;
+        let started = Instant::now();
+        let windows = 0..schedule.windows.count();
+        let pieces: Vec<_> = windows
+            .map(|window| schedule.wanted(window))
+            .map(|wanted| (wanted.entries(), wanted.first_element as usize))
+            .collect();
+        let mut rest = packet;
+        for buffer in buffers {
+            let (own, later) = rest.split_at_mut(schedule.count() * buffer.record);
+            rest = later;
+            let sides = Sides {
+                image: own.as_mut_ptr(),
+                values: buffer.start(),
+                size: buffer.record,
+                stride: buffer.record,
+            };
+            // SAFETY: the values were found to have all elements, and so has the
+            // packet.
+            unsafe { pack(schedule.lists(), &pieces, sides, direction) };
+        }
+        started.elapsed()
+    }
+
     /// The ranks that want something of this rank's windows.
-    fn wanting(&self) -> Vec<usize> {
+    pub(super) fn wanting(&self) -> Vec<usize> {
         let wants = |rank: &usize| {
             let incoming = &self.schedule.incoming[*rank];
             incoming.wanted.iter().any(|wanted| wanted.elements() > 0)
@@ -476,10 +485,14 @@ const STRAIGHT: u64 = 64;
 /// Images are not larger, even of windows that are.
 const LARGEST_IMAGE: u64 = 16 << 20;
 
-/// What ranks that share memory lend one another.
+/// How ranks of one node reach one another's elements.
 enum Through {
+    /// Values are lent.
     Values,
+    /// Packets in node memory are.
     Packets,
+    /// The kernel copies from and to packets.
+    Kernel,
 }
 
 /// Where the lists of other ranks are, if packets are lent and not values.

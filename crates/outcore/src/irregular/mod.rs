@@ -9,6 +9,7 @@
 
 mod call;
 mod combine;
+mod fetched;
 mod indices;
 mod inspector;
 mod lists;
