@@ -19,6 +19,7 @@ use super::windows::Windows;
 use crate::array::Array;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::fresh;
 use crate::strategy::Direction;
 
 /// So many elements are copied from a mapping between two looks at the length of
@@ -26,7 +27,7 @@ use crate::strategy::Direction;
 const LOOK: usize = 1 << 16;
 
 /// So many elements ahead are asked for.
-const AHEAD: usize = 24;
+const AHEAD: usize = 40;
 
 impl Array {
     /// Reads the elements with these numbers (the last axis fastest, whatever the
@@ -47,8 +48,7 @@ impl Array {
         let indices = indices.into();
         let too_many = || Error::Invalid("more indices than fit into memory".into());
         let count = usize::try_from(indices.count()?).map_err(|_| too_many())?;
-        let mut values = Vec::new();
-        values.try_reserve_exact(count).map_err(|_| too_many())?;
+        let mut values = fresh::with_room(count).ok_or_else(too_many)?;
         values.resize(count, T::zeroed());
         self.take_into(indices, &mut values)?;
         Ok(values)
