@@ -36,6 +36,7 @@ mod comm;
 pub mod conformance;
 pub mod doorbell;
 mod error;
+pub mod large_pages;
 pub mod launch;
 mod loan;
 mod op;

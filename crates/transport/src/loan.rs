@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut};
 use std::slice;
 
 use crate::error::{Error, Result};
+use crate::large_pages;
 
 /// What a rank lends to its group for the length of one call of
 /// [`Comm::lend`](crate::Comm::lend).
@@ -181,6 +182,7 @@ impl Ordinary {
         if start.is_null() {
             return Err(none());
         }
+        large_pages::prefer(start, len);
         Ok(Self { start, layout })
     }
 }
