@@ -43,9 +43,9 @@ use request::{Source, Target};
 /// How a rank serves and calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerOptions {
-    /// Whether the server, and who waits for an answer, keep a core busy
-    /// instead of sleeping: answers come within a microsecond if there are cores
-    /// to spare.
+    /// Whether the server keeps a core busy instead of sleeping, and who waits
+    /// for its answer does so for a while: answers come within a microsecond if
+    /// there are cores to spare.
     pub spin: bool,
     /// How long a caller waits for an answer; `None`, the default, is for ever.
     pub patience: Option<Duration>,

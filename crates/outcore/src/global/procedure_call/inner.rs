@@ -18,8 +18,9 @@ use super::registry::Registry;
 use super::slot::{Inbox, Measures};
 use crate::error::{Error, Result};
 
-/// How often a waiting caller looks before it sleeps.
-const LOOKS: u32 = 20;
+/// How often a waiting caller looks before it sleeps: usually, and where the
+/// target spins.
+const LOOKS: [u32; 2] = [20, 20_000];
 
 /// How long it sleeps before it asks whether the run has failed: at first, and
 /// at most.
@@ -188,7 +189,12 @@ impl Inner {
     /// an end.
     pub(super) fn await_any(&self, flights: &[&Arc<Flight>]) -> Result<Waited> {
         let any = || flights.iter().any(|flight| self.is_over(flight));
-        self.await_that(any, || {
+        let spins = |flight: &&Arc<Flight>| {
+            let inbox = self.inboxes[flight.target].as_ref();
+            inbox.is_some_and(|inbox| inbox.head().spins.load(Ordering::Relaxed) != 0)
+        };
+        let looks = LOOKS[usize::from(flights.iter().any(spins))];
+        self.await_that(looks, any, || {
             for flight in flights {
                 self.look_after(flight.target);
             }
@@ -208,15 +214,20 @@ impl Inner {
             let posted = self.post.as_ref().is_none_or(Post::is_idle);
             posted && self.routes.iter().all(idle)
         };
-        self.await_that(all, || {
+        self.await_that(LOOKS[0], all, || {
             (0..self.routes.len()).for_each(|rank| self.look_after(rank));
         })
     }
 
-    /// Waits until it `is_so`; now and then takes a look `around`.
-    fn await_that(&self, is_so: impl Fn() -> bool, around: impl Fn()) -> Result<Waited> {
+    /// Waits until it `is_so`; after some `looks` it sleeps, and now and then
+    /// takes a look `around`.
+    fn await_that(
+        &self,
+        mut looks: u32,
+        is_so: impl Fn() -> bool,
+        around: impl Fn(),
+    ) -> Result<Waited> {
         let began = Instant::now();
-        let mut looks = 0;
         let head = self.own_inbox();
         let head = head.head();
         let [mut nap, longest] = match self.post {
@@ -228,15 +239,12 @@ impl Inner {
             if is_so() {
                 return Ok(Waited::Over);
             }
-            looks += 1;
-            if self.options.spin {
+            if looks > 0 {
+                looks -= 1;
                 std::hint::spin_loop();
-                if looks % 1024 != 0 {
-                    continue;
-                }
-            } else if looks < LOOKS {
                 continue;
-            } else if head.await_answer(&is_so, |word, seen| sleep_on(word, seen, nap)) || is_so() {
+            }
+            if head.await_answer(&is_so, |word, seen| sleep_on(word, seen, nap)) || is_so() {
                 return Ok(Waited::Over);
             }
             self.comm.check()?;

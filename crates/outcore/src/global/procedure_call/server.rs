@@ -48,6 +48,8 @@ pub(super) fn serve(inner: Arc<Inner>) {
     let inbox = inner.own_inbox();
     // Whatever happens, callers learn that nobody serves here any more.
     let _closing = Closing(&inner, inbox);
+    let spins = u32::from(inner.options.spin);
+    inbox.head().spins.store(spins, Ordering::Relaxed);
     let mut server = Server {
         procedures: Procedures::of(&inner),
         inner: inner.clone(),

@@ -63,6 +63,8 @@ pub(super) struct Head {
     asleep: AtomicU32,
     /// Whether the server is gone.
     pub(super) closed: AtomicU32,
+    /// Whether the server spins, so that answers come at once.
+    pub(super) spins: AtomicU32,
     own: Own,
 }
 
