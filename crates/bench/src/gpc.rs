@@ -33,6 +33,10 @@ pub struct GpcOptions {
     pub repeats: usize,
 }
 
+/// How long the caller computes between calls that do not follow at once, so
+/// that the server is asleep again.
+const PAUSE: Duration = Duration::from_micros(100);
+
 /// How long servers are watched while they wait.
 const WATCHED: Duration = Duration::from_millis(1500);
 
@@ -124,7 +128,9 @@ impl<'a> Bench<'a> {
     fn run(&mut self, options: &GpcOptions) -> Result<()> {
         let targets = Targets::new(self.comm, self.content, ServerOptions::default())?;
         for load in [Load::Idle, Load::Busy, Load::AllBusy] {
-            self.empty(&targets, load)?;
+            for pause in [Duration::ZERO, PAUSE] {
+                self.empty(&targets, load, pause)?;
+            }
         }
         for &bytes in &options.bytes {
             self.moves(&targets, bytes)?;
@@ -172,11 +178,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn ping_pong(&self) -> Player<'a> {
+    fn ping_pong(&self, pause: Duration) -> Player<'a> {
         let (table, ball) = (self.table, Cell::new(0));
         Player {
             system: "futex",
             strategy: "ping-pong",
+            pause,
             call: Box::new(move || {
                 let mut next = ball.get();
                 table.ping(&mut next);
@@ -188,11 +195,12 @@ impl<'a> Bench<'a> {
     }
 
     /// An empty call beside a ping-pong; the distribution of both.
-    fn empty(&mut self, targets: &Targets, load: Load) -> Result<()> {
+    fn empty(&mut self, targets: &Targets, load: Load, pause: Duration) -> Result<()> {
         let players = vec![
             Player {
                 system: "outcore",
                 strategy: "call",
+                pause,
                 call: Box::new(|| {
                     let procedures = &targets.procedures;
                     procedures.call(1, targets.empty, &[], &[], &mut [])?;
@@ -200,9 +208,13 @@ impl<'a> Bench<'a> {
                 }),
                 check: Box::new(|| Ok(true)),
             },
-            self.ping_pong(),
+            self.ping_pong(pause),
         ];
-        let case = format!("empty call; {}", load.name());
+        let how = match pause.is_zero() {
+            true => "one after the other",
+            false => "after 100 us of work",
+        };
+        let case = format!("empty call; {}; {how}", load.name());
         for (who, times) in self.under(load, players)? {
             let line = self.line(who, &case, "call", 0);
             self.lines.extend(distribution(line, &times));
@@ -236,6 +248,7 @@ impl<'a> Bench<'a> {
                 Player {
                     system: "outcore",
                     strategy: "call",
+                    pause: Duration::ZERO,
                     call: Box::new(|| {
                         let mut buffer = buffer.borrow_mut();
                         match write {
@@ -249,6 +262,7 @@ impl<'a> Bench<'a> {
                 Player {
                     system: "limit",
                     strategy: "memcpy",
+                    pause: Duration::ZERO,
                     call: Box::new(|| {
                         other.borrow_mut().copy_from_slice(content);
                         std::hint::black_box(&other);
@@ -261,6 +275,7 @@ impl<'a> Bench<'a> {
                 players.push(Player {
                     system: carrier(self.comm),
                     strategy: if write { "MPI_Put" } else { "MPI_Get" },
+                    pause: Duration::ZERO,
                     call: Box::new(|| window.shift(&mut buffer.borrow_mut(), write)),
                     check: Box::new(|| {
                         let mut found = buffer.borrow_mut();
@@ -298,6 +313,7 @@ impl<'a> Bench<'a> {
         let mut players = vec![Player {
             system: "outcore",
             strategy: "spinning call",
+            pause: Duration::ZERO,
             call: Box::new(|| {
                 let (procedures, mut buffer) = (&targets.procedures, buffer.borrow_mut());
                 procedures.call(1, targets.get, &[], &[], &mut buffer)?;
@@ -309,6 +325,7 @@ impl<'a> Bench<'a> {
             players.push(Player {
                 system: carrier(self.comm),
                 strategy: "MPI_Get",
+                pause: Duration::ZERO,
                 call: Box::new(|| window.shift(&mut buffer.borrow_mut(), false)),
                 check: Box::new(|| Ok(*buffer.borrow() == content)),
             });

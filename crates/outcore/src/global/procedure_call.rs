@@ -6,11 +6,12 @@
 //! it is called (Nieplocha et al., global procedure calls; the protocol is in
 //! the README beside this file).
 //!
-//! The parts, from the bottom: `slot` (what lies in shared memory), `fault` and
-//! `flight` (one call), `lane` (calls to a rank of the same node), `post` (calls
+//! The parts, from the bottom: `slot` and `arena` (what lies in shared memory),
+//! `fault` and `flight` (one call), `lane` (calls to a rank of the same node), `post` (calls
 //! by letter), `request` (what procedures see), `registry`, `inner` (what is
 //! shared, and the waiting), `server`, `call`.
 
+mod arena;
 mod call;
 mod fault;
 mod flight;

@@ -3,12 +3,16 @@
 //!
 //! Between processes a copy by the kernel costs some 20 microseconds before the
 //! first byte moves; a copy into memory that the target has mapped does not, and
-//! the procedure uses it in place. What has no room here goes by the kernel.
+//! the procedure uses it in place. What is so long that the second copy costs
+//! more, and what has no room here, goes by the kernel.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Pieces begin at cache lines.
 const LINE: usize = 64;
+
+/// The longest piece.
+const LONGEST: usize = 256 << 10;
 
 /// Says that a place is an offset into the caller's arena and no address.
 const IN_ARENA: u64 = 1 << 63;
@@ -64,13 +68,13 @@ impl Arena {
 
     /// The first place with room for `len` bytes.
     pub(super) fn take(&self, len: usize) -> Option<Piece> {
-        let len = len.checked_next_multiple_of(LINE)?;
+        if len > LONGEST {
+            return None;
+        }
+        let len = len.next_multiple_of(LINE);
         let mut free = self.free();
         let place = free.iter().position(|piece| piece.len >= len)?;
-        let piece = Piece {
-            len,
-            ..free[place]
-        };
+        let piece = Piece { len, ..free[place] };
         free[place].offset += len;
         free[place].len -= len;
         if free[place].len == 0 {
@@ -116,7 +120,13 @@ mod tests {
         for place in [1, 3, 2, 0, 4] {
             arena.give_back(taken[place]);
         }
-        assert_eq!(*arena.free(), [Piece { offset: 0, len: 960 }]);
+        assert_eq!(
+            *arena.free(),
+            [Piece {
+                offset: 0,
+                len: 960
+            }]
+        );
         let whole = arena.take(960).expect("all is free");
         assert_eq!(offset(whole.code()), Some(0));
         assert_eq!(offset(0x7fff_0000_1000), None);

@@ -10,6 +10,7 @@ use outcore_transport::doorbell::sleep_on;
 use outcore_transport::{Comm, Error as TransportError, Shared};
 
 use super::ServerOptions;
+use super::arena::Arena;
 use super::fault::ProcedureFault;
 use super::flight::Flight;
 use super::lane::Lane;
@@ -18,9 +19,9 @@ use super::registry::Registry;
 use super::slot::{Inbox, Measures};
 use crate::error::{Error, Result};
 
-/// How often a waiting caller looks before it sleeps: usually, and where the
-/// target spins.
-const LOOKS: [u32; 2] = [20, 20_000];
+/// How often a waiting caller looks before it sleeps: usually, for some 15
+/// microseconds, and where the target spins.
+const LOOKS: [u32; 2] = [300, 20_000];
 
 /// How long it sleeps before it asks whether the run has failed: at first, and
 /// at most.
@@ -82,9 +83,9 @@ impl Inner {
         let mut session = [u64::from(std::process::id()) ^ random()];
         comm.broadcast(0, &mut session)?;
         // 2. Inboxes, and who reaches whom in both directions.
-        let measures = Measures::new(size);
-        let shared = comm.share(measures.bytes())?;
         let in_place = comm.transport().shares_memory();
+        let measures = Measures::new(size, in_place);
+        let shared = comm.share(measures.bytes())?;
         let reaches = |peer: usize| -> Result<bool> {
             // SAFETY: nothing is copied.
             let copies = unsafe { comm.transport().copy_from(peer, 0, &mut []) }?;
@@ -102,9 +103,14 @@ impl Inner {
                 Some(unsafe { Inbox::new(start, measures) })
             })
             .collect();
+        let own = inboxes[rank].expect("a rank reaches its own memory");
+        // SAFETY: the arena is there for as long as the inbox, for this rank's
+        // calls only.
+        let arena = Arc::new(unsafe { Arena::new(own.arena(), measures.arena) });
+        let arena = (!in_place).then_some(arena);
         let routes = inboxes.iter().enumerate().map(|(peer, inbox)| match inbox {
             _ if peer == rank => Route::Own,
-            Some(inbox) => Route::Lane(Lane::new(rank, *inbox, measures.slots, in_place)),
+            Some(inbox) => Route::Lane(Lane::new(rank, *inbox, measures.slots, arena.clone())),
             None => Route::Letters,
         });
         let routes: Vec<Route> = routes.collect();
@@ -227,7 +233,7 @@ impl Inner {
         is_so: impl Fn() -> bool,
         around: impl Fn(),
     ) -> Result<Waited> {
-        let began = Instant::now();
+        let began = self.options.patience.map(|_| Instant::now());
         let head = self.own_inbox();
         let head = head.head();
         let [mut nap, longest] = match self.post {
@@ -241,7 +247,6 @@ impl Inner {
             }
             if looks > 0 {
                 looks -= 1;
-                std::hint::spin_loop();
                 continue;
             }
             if head.await_answer(&is_so, |word, seen| sleep_on(word, seen, nap)) || is_so() {
@@ -250,8 +255,8 @@ impl Inner {
             self.comm.check()?;
             around();
             nap = longest.min(nap * 2);
-            let too_long = |patience| began.elapsed() >= patience;
-            if self.options.patience.is_some_and(too_long) {
+            let elapsed = began.map(|began| began.elapsed());
+            if elapsed.is_some() && elapsed >= self.options.patience {
                 return Ok(Waited::TooLong);
             }
         }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::arena::{Arena, Piece};
 use super::fault::ProcedureFault;
 use super::flight::Flight;
 use super::slot::{INLINE, Inbox, Slot, Status, state};
@@ -18,26 +19,39 @@ pub(super) struct Lane {
     caller: usize,
     /// The inbox of the target.
     inbox: Inbox,
-    /// Whether the target uses the caller's memory in place.
-    in_place: bool,
+    /// For long data; `None` if the target uses the caller's memory in place.
+    arena: Option<Arc<Arena>>,
     calls: Mutex<Calls>,
 }
 
 #[derive(Debug)]
 struct Calls {
     /// The call in each slot.
-    slots: Vec<Option<Arc<Flight>>>,
+    slots: Vec<Option<Posted>>,
     queue: VecDeque<Arc<Flight>>,
 }
 
+/// A call in a slot, and what it has of the arena: for its header, its data
+/// and its response.
+#[derive(Debug)]
+struct Posted {
+    flight: Arc<Flight>,
+    pieces: [Option<Piece>; 3],
+}
+
 impl Lane {
-    pub(super) fn new(caller: usize, inbox: Inbox, slots: usize, in_place: bool) -> Self {
+    pub(super) fn new(
+        caller: usize,
+        inbox: Inbox,
+        slots: usize,
+        arena: Option<Arc<Arena>>,
+    ) -> Self {
         Self {
             caller,
             inbox,
-            in_place,
+            arena,
             calls: Mutex::new(Calls {
-                slots: vec![None; slots],
+                slots: (0..slots).map(|_| None).collect(),
                 queue: VecDeque::new(),
             }),
         }
@@ -77,13 +91,14 @@ impl Lane {
         // 1. Answers.
         let mut free = None;
         for place in (0..calls.slots.len()).rev() {
-            if let Some(flight) = &calls.slots[place] {
+            if let Some(posted) = &calls.slots[place] {
+                let flight = &posted.flight;
                 let slot = self.slot(place);
                 match slot.state.load(Ordering::Acquire) {
                     state::DONE => {
-                        self.collect(slot, flight);
+                        self.collect(slot, posted);
                         slot.state.store(state::FREE, Ordering::Release);
-                        calls.slots[place] = None;
+                        self.clear(&mut calls.slots[place]);
                     }
                     state::ROOM => {
                         let len = slot.header_len.load(Ordering::Relaxed) as usize;
@@ -106,35 +121,72 @@ impl Lane {
             let Some(flight) = calls.queue.pop_front() else {
                 break;
             };
-            if self.post(place, &flight) {
-                calls.slots[place] = Some(flight);
+            let mut posted = Posted {
+                flight,
+                pieces: [None; 3],
+            };
+            if self.post(place, &mut posted) {
+                calls.slots[place] = Some(posted);
                 free = calls.slots.iter().position(Option::is_none);
             } else {
-                flight.end(Err(ProcedureFault::Finished));
+                posted.flight.end(Err(ProcedureFault::Finished));
+                self.clear(&mut Some(posted));
             }
         }
     }
 
+    /// Gives back what a call has of the arena, and forgets it.
+    fn clear(&self, posted: &mut Option<Posted>) -> Option<Arc<Flight>> {
+        let posted = posted.take()?;
+        if let Some(arena) = &self.arena {
+            let pieces = posted.pieces.into_iter().flatten();
+            pieces.for_each(|piece| arena.give_back(piece));
+        }
+        Some(posted.flight)
+    }
+
     /// Lays the call down in a free slot; false if the server is gone.
-    fn post(&self, place: usize, flight: &Flight) -> bool {
+    fn post(&self, place: usize, posted: &mut Posted) -> bool {
+        let flight = &posted.flight;
         if self.is_closed() {
             return false;
         }
         let slot = self.slot(place);
         let (header, data) = (flight.header(), flight.data());
         let (response, room) = flight.response();
-        // 1. Short things lie in the slot, long ones stay where they are.
+        // 1. Short things lie in the slot, longer ones in the arena, and where
+        //    there is no room they stay where they are.
+        let long = |len: usize| {
+            let arena = self.arena.as_ref().filter(|_| len > INLINE)?;
+            Some((arena.take(len)?, arena))
+        };
         let mut used = 0;
-        let mut lay = |bytes: &[u8]| {
-            if self.in_place || used + bytes.len() > INLINE {
+        let mut lay = |bytes: &[u8], piece: &mut Option<Piece>| {
+            if self.arena.is_none() {
                 return bytes.as_ptr() as u64;
+            }
+            if used + bytes.len() > INLINE {
+                let Some((taken, arena)) = long(bytes.len()) else {
+                    return bytes.as_ptr() as u64;
+                };
+                *piece = Some(taken);
+                // SAFETY: so many bytes were taken, for this call alone.
+                unsafe {
+                    let start = arena.at(taken);
+                    start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                }
+                return taken.code();
             }
             // SAFETY: the slot is free, so it is this rank's turn.
             unsafe { slot.write(used, bytes) };
             used += bytes.len();
             0
         };
-        let (header_at, data_at) = (lay(header), lay(data));
+        let [for_header, for_data, for_response] = &mut posted.pieces;
+        let header_at = lay(header, for_header);
+        let data_at = lay(data, for_data);
+        *for_response = long(room).map(|(piece, _)| piece);
+        let response_at = for_response.map_or(response as u64, Piece::code);
         let relaxed = Ordering::Relaxed;
         slot.procedure.store(flight.procedure, relaxed);
         slot.header_len.store(header.len() as u64, relaxed);
@@ -142,7 +194,7 @@ impl Lane {
         slot.data_len.store(data.len() as u64, relaxed);
         slot.data_at.store(data_at, relaxed);
         slot.response_len.store(room as u64, relaxed);
-        slot.response_at.store(response as u64, relaxed);
+        slot.response_at.store(response_at, relaxed);
         // 2. It is the server's turn, if it is still there: either it sees the
         //    request when it closes, or this sees that it has closed.
         slot.state.store(state::REQUESTED, Ordering::SeqCst);
@@ -151,7 +203,8 @@ impl Lane {
     }
 
     /// Takes the answer out of a slot.
-    fn collect(&self, slot: &Slot, flight: &Flight) {
+    fn collect(&self, slot: &Slot, posted: &Posted) {
+        let flight = &posted.flight;
         let status = Status::from_code(slot.status.load(Ordering::Relaxed));
         let header_len = slot.header_len.load(Ordering::Relaxed) as usize;
         let len = slot.response_len.load(Ordering::Relaxed) as usize;
@@ -164,11 +217,17 @@ impl Lane {
                 _ => (flight.take_long_header(), 0),
             }
         };
-        if slot.response_at.load(Ordering::Relaxed) == 0 && status == Status::Answered {
+        if status == Status::Answered {
+            let [.., piece] = posted.pieces;
+            let in_arena = piece.zip(self.arena.as_ref());
             // SAFETY: as above, and the room is the call's.
             unsafe {
-                let bytes = slot.bytes(inline, len);
-                response.copy_from_nonoverlapping(bytes.as_ptr(), len);
+                if let Some((piece, arena)) = in_arena {
+                    response.copy_from_nonoverlapping(arena.at(piece), len);
+                } else if slot.response_at.load(Ordering::Relaxed) == 0 {
+                    let bytes = slot.bytes(inline, len);
+                    response.copy_from_nonoverlapping(bytes.as_ptr(), len);
+                }
             }
         }
         flight.answer(status, header, len);
@@ -186,7 +245,7 @@ impl Lane {
         let place = calls.slots.iter().position(|other| {
             other
                 .as_ref()
-                .is_some_and(|other| Arc::ptr_eq(other, flight))
+                .is_some_and(|other| Arc::ptr_eq(&other.flight, flight))
         });
         let Some(place) = place else { return true };
         let slot = self.slot(place);
@@ -194,7 +253,7 @@ impl Lane {
             .iter()
             .any(|&from| slot.turn(from, state::FREE));
         if free {
-            calls.slots[place] = None;
+            self.clear(&mut calls.slots[place]);
         }
         free
     }
@@ -211,7 +270,7 @@ impl Lane {
             let unserved = |&from: &u32| slot.turn(from, state::FREE);
             if calls.slots[place].is_some()
                 && [state::REQUESTED, state::ROOM].iter().any(unserved)
-                && let Some(flight) = calls.slots[place].take()
+                && let Some(flight) = self.clear(&mut calls.slots[place])
             {
                 flight.end(Err(ProcedureFault::Finished));
             }

@@ -16,6 +16,7 @@ use outcore_transport::doorbell::sleep_on;
 use outcore_transport::panics;
 
 use super::Procedures;
+use super::arena;
 use super::inner::Inner;
 use super::post::Ask;
 use super::request::{Distant, Request, Response, Source, Target};
@@ -41,6 +42,8 @@ struct Server {
     kept: HashMap<usize, Vec<u8>>,
     /// For request data, and for response data.
     scratch: [Vec<u8>; 2],
+    /// For response data that goes to a slot.
+    short: Box<[u8; INLINE]>,
 }
 
 /// Serves until the rank stops its server.
@@ -56,6 +59,7 @@ pub(super) fn serve(inner: Arc<Inner>) {
         inbox,
         kept: HashMap::new(),
         scratch: Default::default(),
+        short: Box::new([0; INLINE]),
     };
     let mut pause = PAUSES[0];
     loop {
@@ -131,7 +135,9 @@ impl Server {
         inbox.take_posted(|index| {
             let slot = inbox.slot(index);
             if slot.turn(state::REQUESTED, state::TAKEN) {
-                self.kept.remove(&index);
+                if !self.kept.is_empty() {
+                    self.kept.remove(&index);
+                }
                 self.serve_slot(index, slot);
             } else if slot.turn(state::FETCH, state::TAKEN) {
                 self.send_header(index, slot);
@@ -154,6 +160,10 @@ impl Server {
             rank: caller,
             address,
         };
+        // What lies in the arena of the caller.
+        let arena = |code: u64, len: usize| -> Option<*mut u8> {
+            inner.inbox(caller)?.in_arena(arena::offset(code)?, len)
+        };
         // 1. The request, wherever it is.
         let mut long_header = Vec::new();
         let [request_scratch, response_scratch] = &mut self.scratch;
@@ -168,7 +178,7 @@ impl Server {
                 )
             } else {
                 let inline = if header_at == 0 { header_len } else { 0 };
-                if header_at != 0 {
+                if header_at != 0 && arena(header_at, header_len).is_none() {
                     long_header.resize(header_len, 0);
                     let fetched = distant(header_at).read(0, &mut long_header);
                     if let Err(error) = fetched {
@@ -176,13 +186,15 @@ impl Server {
                         return finish(&inner, self.inbox, index, Status::Failed, text.as_bytes());
                     }
                 }
-                let header = match header_at {
-                    0 => slot.bytes(0, header_len),
-                    _ => &long_header,
+                let header = match (header_at, arena(header_at, header_len)) {
+                    (0, _) => slot.bytes(0, header_len),
+                    (_, Some(start)) => slice::from_raw_parts(start, header_len),
+                    (_, None) => &long_header,
                 };
-                let source = match data_at {
-                    0 => Source::Here(slot.bytes(inline, data_len)),
-                    _ => Source::There {
+                let source = match (data_at, arena(data_at, data_len)) {
+                    (0, _) => Source::Here(slot.bytes(inline, data_len)),
+                    (_, Some(start)) => Source::Here(slice::from_raw_parts(start, data_len)),
+                    (_, None) => Source::There {
                         memory: distant(data_at),
                         fetched: OnceCell::new(),
                         scratch: Cell::new(std::mem::take(request_scratch)),
@@ -193,13 +205,16 @@ impl Server {
         };
         // 2. Where the response goes: to the caller's memory, or if it is short
         //    to the slot, where the request still lies.
-        let mut short = [0; INLINE];
+        let short = &mut *self.short;
         let is_short = !inner.in_place && room <= INLINE;
         let target = if inner.in_place {
             // SAFETY: as above.
             Target::Here(unsafe { slice::from_raw_parts_mut(response_at as *mut u8, room) })
         } else if is_short {
             Target::Here(&mut short[..room])
+        } else if let Some(start) = arena(response_at, room) {
+            // SAFETY: as above.
+            Target::Here(unsafe { slice::from_raw_parts_mut(start, room) })
         } else {
             Target::There {
                 memory: distant(response_at),

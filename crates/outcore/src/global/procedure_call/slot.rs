@@ -28,6 +28,10 @@ pub(super) const INLINE: usize = SLOT - 64;
 /// wait at the caller. Fewer where there are many ranks.
 const MOST_SLOTS: usize = 8;
 
+/// The most memory for the arenas of all ranks, and for that of one.
+const ARENAS: usize = 64 << 20;
+const MOST_ARENA: usize = 4 << 20;
+
 /// The states of a slot.
 pub(super) mod state {
     pub(in super::super) const FREE: u32 = 0;
@@ -137,7 +141,8 @@ pub(super) struct Slot {
     pub(super) procedure: AtomicU32,
     _gap: u32,
     pub(super) header_len: AtomicU64,
-    /// Where the header is in the caller's memory; 0 if it is inline. So below.
+    /// Where the header is: 0 if it is inline, else its address in the caller's
+    /// memory, or its place in the caller's arena. So below.
     pub(super) header_at: AtomicU64,
     pub(super) data_len: AtomicU64,
     pub(super) data_at: AtomicU64,
@@ -192,13 +197,20 @@ pub(super) struct Measures {
     size: usize,
     /// Slots for each caller.
     pub(super) slots: usize,
+    /// The length of the arena behind the slots.
+    pub(super) arena: usize,
 }
 
 impl Measures {
-    pub(super) fn new(size: usize) -> Self {
+    /// Servers that use the memory of callers `in_place` need no arenas.
+    pub(super) fn new(size: usize, in_place: bool) -> Self {
         Self {
             size,
             slots: (256 / size).clamp(2, MOST_SLOTS),
+            arena: match in_place {
+                true => 0,
+                false => (ARENAS / size).clamp(1 << 18, MOST_ARENA),
+            },
         }
     }
 
@@ -210,9 +222,14 @@ impl Measures {
         size_of::<Head>() + (8 * self.words()).next_multiple_of(64)
     }
 
-    /// The length of an inbox.
+    fn arena_at(self) -> usize {
+        let end = self.slots_at() + self.size * self.slots * size_of::<Slot>();
+        end.next_multiple_of(SLOT)
+    }
+
+    /// The length of an inbox with the arena of its owner.
     pub(super) fn bytes(self) -> usize {
-        self.slots_at() + self.size * self.slots * size_of::<Slot>()
+        self.arena_at() + self.arena
     }
 }
 
@@ -259,6 +276,17 @@ impl Inbox {
             let slots = self.start.add(self.measures.slots_at()).cast::<Slot>();
             &*slots.add(index)
         }
+    }
+
+    /// Where the arena of the owner begins.
+    pub(super) fn arena(&self) -> *mut u8 {
+        self.start.wrapping_add(self.measures.arena_at())
+    }
+
+    /// `len` bytes of the arena, if there are so many at `offset`.
+    pub(super) fn in_arena(&self, offset: usize, len: usize) -> Option<*mut u8> {
+        let end = offset.checked_add(len)?;
+        (end <= self.measures.arena).then(|| self.arena().wrapping_add(offset))
     }
 
     /// The slots of `caller`.
@@ -315,7 +343,7 @@ mod tests {
     fn inboxes_have_room_for_all_slots() {
         assert_eq!(size_of::<Slot>(), SLOT);
         for size in [1, 2, 3, 7, 16, 64, 500] {
-            let measures = Measures::new(size);
+            let measures = Measures::new(size, true);
             assert!(measures.slots >= 2);
             let mut memory = vec![0_u64; measures.bytes() / 8 + 8];
             let start = memory.as_mut_ptr().cast::<u8>();
