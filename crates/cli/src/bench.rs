@@ -2,6 +2,7 @@
 
 mod alltoall;
 mod collective;
+mod gpc;
 mod irregular;
 mod redistribute;
 mod transpose;
@@ -36,6 +37,7 @@ enum Name {
     Sweep(Sweep),
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
+    Gpc(gpc::Gpc),
     Transpose(transpose::Transpose),
 }
 
@@ -208,6 +210,7 @@ impl Bench {
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),
+            Name::Gpc(options) => (options.run()?, options.csv),
             Name::Transpose(options) => (options.run()?, options.csv),
         };
         if lines.is_empty() {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::bytes::{bytes_text, least_text};
 use crate::element::ElementType;
+use crate::global::ProcedureFault;
 
 /// The result of an outcore call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -85,6 +86,17 @@ pub enum Error {
         least: u64,
         /// The budget of the whole process, in bytes.
         limit: u64,
+    },
+    /// A procedure that was called on another rank gave no answer. Only the
+    /// caller is told.
+    #[error("procedure {procedure} on rank {rank}: {fault}")]
+    Procedure {
+        /// The rank on which it was called.
+        rank: usize,
+        /// The name under which it was registered.
+        procedure: String,
+        /// Why there is no answer.
+        fault: ProcedureFault,
     },
     /// A value that cannot be used as given.
     #[error("{0}")]
