@@ -46,6 +46,7 @@ mod execute;
 mod fill;
 mod format;
 mod fresh;
+mod global;
 mod irregular;
 pub mod passion;
 mod placement;
@@ -75,6 +76,9 @@ pub use draft::{Draft, SharedDraft};
 pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
+pub use global::{
+    Arithmetic, Balance, BlockSource, GlobalArray, Located, NodeArray, TaskPool,
+};
 pub use half::f16;
 pub use irregular::{
     Combine, Groups, Indices, Inspector, Irregular, Localized, Number, PipelineModel,
