@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::bytes::{bytes_text, least_text};
 use crate::element::ElementType;
+use crate::global::ProcedureFault;
 
 /// The result of an outcore call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -95,6 +96,17 @@ pub enum Error {
         rank: usize,
         /// What went wrong there.
         cause: String,
+    },
+    /// A procedure that was called on another rank gave no answer. Only the
+    /// caller is told.
+    #[error("procedure {procedure} on rank {rank}: {fault}")]
+    Procedure {
+        /// The rank on which it was called.
+        rank: usize,
+        /// The name under which it was registered.
+        procedure: String,
+        /// Why there is no answer.
+        fault: ProcedureFault,
     },
     /// A value that cannot be used as given.
     #[error("{0}")]

@@ -121,7 +121,14 @@ fn leave() {
         let _ = wait_until(world, || world.board.all_left(world.rank));
         let _ = take_the_rest(world);
         world.outbox.forget();
-        for communicator in [&world.point, &world.internal, &world.control] {
+        let World {
+            point,
+            internal,
+            letters,
+            control,
+            ..
+        } = world;
+        for communicator in [point, internal, letters, control] {
             communicator.free();
         }
     }

@@ -107,25 +107,23 @@ impl Communicator {
         }
     }
 
-    /// Takes the next message from any rank, if one has arrived: its sender
-    /// and its bytes. `tag` of `None` means any.
-    pub(crate) fn take(&self, tag: Option<c_int>) -> Result<Option<(usize, Vec<u8>)>> {
+    /// Takes the next message, if one has arrived: its sender and its bytes. A
+    /// sender or tag of `None` means any.
+    pub(crate) fn take(
+        &self,
+        from: Option<usize>,
+        tag: Option<c_int>,
+    ) -> Result<Option<(usize, Vec<u8>)>> {
         // SAFETY: all out parameters are ours; the matched message can be
         // received by nobody else, and the buffer has the length that the
         // probe announced.
         unsafe {
+            let from = from.map_or(ffi::RSMPI_ANY_SOURCE, |from| from as c_int);
             let tag = tag.unwrap_or(ffi::RSMPI_ANY_TAG);
             let mut found: c_int = 0;
             let mut message = ffi::RSMPI_MESSAGE_NULL;
             let mut status = empty_status();
-            let code = ffi::MPI_Improbe(
-                ffi::RSMPI_ANY_SOURCE,
-                tag,
-                self.0,
-                &mut found,
-                &mut message,
-                &mut status,
-            );
+            let code = ffi::MPI_Improbe(from, tag, self.0, &mut found, &mut message, &mut status);
             check("MPI_Improbe", code)?;
             if found == 0 {
                 return Ok(None);

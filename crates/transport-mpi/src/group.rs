@@ -1,18 +1,19 @@
 //! [`Group`]: some ranks of the world, numbered from 0.
 
 use std::ffi::c_int;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, OnceLock};
 
 use outcore_transport::{Error, Result};
 
 use crate::communicator::Communicator;
 use crate::hall::Hall;
 use crate::lend::Memories;
+use crate::letters::Letterbox;
 use crate::stage::Stage;
 use crate::world::World;
 
-/// Which of the two communicators for data a message takes.
+/// Which communicator a message takes that its receiver expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// From one rank to another, with the caller's tag.
@@ -38,6 +39,11 @@ pub(crate) struct Group {
     /// Held during a collective call, so that a rank is in one of them at a
     /// time even if several threads use its handle.
     pub(crate) turn: Mutex<Turn>,
+    /// The processes of those ranks between whose memory and this rank's the
+    /// kernel copies; known once the group has shared memory.
+    pub(crate) processes: OnceLock<Vec<Option<u32>>>,
+    /// Letters that have begun to arrive.
+    pub(crate) letterbox: Letterbox,
 }
 
 /// What a rank keeps from one collective call to the next.
@@ -111,6 +117,8 @@ impl Group {
             rank,
             members,
             turn: Mutex::default(),
+            processes: OnceLock::new(),
+            letterbox: Letterbox::default(),
         }
     }
 

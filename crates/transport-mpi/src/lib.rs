@@ -28,8 +28,8 @@
 //! The parts, from the bottom: `library` (return codes), `communicator` (the
 //! MPI calls), `notice`, `board` (what the notices said), `outbox` (sends that
 //! nobody waits for), `contexts` and `group` (which rank is who), `world` (what
-//! the process shares), `operations` (the waiting), `all_gather` and `exchange`
-//! (what moves), `segment`, `hall`, `lend`, `share` and `stage` (what ranks of one
+//! the process shares), `operations` (the waiting), `all_gather`, `exchange`
+//! and `letters` (what moves), `segment`, `kernel_copy`, `hall`, `lend`, `share` and `stage` (what ranks of one
 //! node do without messages), `transport` (the calls), `closing` and `run`.
 
 mod all_gather;
@@ -40,7 +40,9 @@ mod contexts;
 mod exchange;
 mod group;
 mod hall;
+mod kernel_copy;
 mod lend;
+mod letters;
 mod library;
 mod notice;
 mod operations;
@@ -54,10 +56,10 @@ mod transport;
 mod world;
 mod yardstick;
 
+pub use kernel_copy::set_kernel_copies;
 pub use library::library_version;
 pub use operations::set_largest_message;
 pub use run::run;
 pub use segment::set_node_memory;
-pub use stage::set_kernel_copies;
 pub use transport::MpiTransport;
 pub use yardstick::{all_to_all_equal, all_to_all_v_packed};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Once};
 use std::thread;
 
 use outcore_transport::launch::launcher;
-use outcore_transport::{Comm, Error};
+use outcore_transport::{Comm, Error, panics};
 
 use crate::closing;
 use crate::library::{launcher_name, library_version};
@@ -30,7 +30,8 @@ const PANICKED: i32 = 101;
 ///   be on its way.
 /// - A panic is printed and ends the whole job at once (also a panic that
 ///   would be caught, as ranks waiting for the one that panicked cannot be
-///   told), and so does the end of the process within `f`.
+///   told, unless by [`panics::contain`]), and so does the end of the process
+///   within `f`.
 /// - Threads that `f` starts must have made their last call when it returns.
 ///
 /// `run` returns when all ranks have ended. If the launcher has started
@@ -96,6 +97,7 @@ fn abort_on_panic(rank: usize) {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             let running = World::existing().is_some_and(|w| w.run.load(Ordering::Acquire) != 0);
+            let running = running && !panics::are_contained();
             if running {
                 eprintln!("rank {rank} panicked:");
             }

@@ -22,15 +22,14 @@
 //! Every reader compares the length that its peer has laid down with the one it
 //! expects, so that ranks that do not agree on lengths are all told.
 
-use std::ffi::c_void;
 use std::hash::{BuildHasher, RandomState};
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use outcore_transport::{Error, Result};
 
 use crate::group::Group;
 use crate::hall::Hall;
+use crate::kernel_copy::{self, copy_from};
 use crate::segment::{Segment, Ticket};
 
 /// The room of all ranks together, in both halves.
@@ -50,15 +49,6 @@ const HEAD: usize = 2 * WORD;
 
 /// Rooms begin with a cache line.
 const LINE: usize = 128;
-
-static KERNEL_COPIES: AtomicBool = AtomicBool::new(true);
-
-/// Lets groups that are made from now on do without the kernel's copies between
-/// processes though they are allowed, so that tests can go both ways. It must
-/// be the same on all ranks.
-pub fn set_kernel_copies(on: bool) {
-    KERNEL_COPIES.store(on, Ordering::Relaxed);
-}
 
 /// The stage of one group, as one rank sees it.
 #[derive(Debug)]
@@ -84,7 +74,7 @@ impl Stage {
         let own: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         hall.all_gather(group, &own, &vec![3 * WORD; size], &mut told)?;
         let told: Vec<[u64; 3]> = told.chunks_exact(3 * WORD).map(three_words).collect();
-        let wanted = KERNEL_COPIES.load(Ordering::Relaxed);
+        let wanted = kernel_copy::are_wanted();
         let reads = wanted
             && told.iter().all(|&[process, address, token]| {
                 let mut found = [0; WORD];
@@ -340,43 +330,4 @@ fn three_words(bytes: &[u8]) -> [u64; 3] {
         word.map_or(0, |&word| u64::from_ne_bytes(word))
     };
     [word(0), word(1), word(2)]
-}
-
-/// Lets the kernel copy from the memory of another process; whether it did.
-#[cfg(target_os = "linux")]
-fn copy_from(process: u32, address: u64, into: &mut [u8]) -> bool {
-    let mut done = 0;
-    while done < into.len() {
-        let rest = &mut into[done..];
-        let local = libc::iovec {
-            iov_base: rest.as_mut_ptr().cast::<c_void>(),
-            iov_len: rest.len(),
-        };
-        let remote = libc::iovec {
-            iov_base: (address as usize + done) as *mut c_void,
-            iov_len: rest.len(),
-        };
-        // SAFETY: the kernel writes to `rest` only, and checks the address in
-        // the other process.
-        let copied = unsafe {
-            libc::process_vm_readv(
-                process as libc::pid_t,
-                &raw const local,
-                1,
-                &raw const remote,
-                1,
-                0,
-            )
-        };
-        match usize::try_from(copied) {
-            Ok(copied) if copied > 0 => done += copied,
-            _ => return false,
-        }
-    }
-    true
-}
-
-#[cfg(not(target_os = "linux"))]
-fn copy_from(_: u32, _: u64, _: &mut [u8]) -> bool {
-    false
 }

@@ -11,6 +11,7 @@ use crate::lend::{lend, node_memory};
 use crate::operations::{Operations, parts};
 use crate::share::share;
 use crate::world::World;
+use crate::{kernel_copy, letters};
 
 /// One rank's view of a group of MPI processes. [`crate::run()`] makes the first
 /// one, [`Transport::split`] the others.
@@ -46,6 +47,14 @@ impl MpiTransport {
         let turn = turn.unwrap_or_else(PoisonError::into_inner);
         self.group.enter()?;
         Ok(turn)
+    }
+
+    /// The process of `rank`, if the kernel copies between its memory and this
+    /// rank's.
+    fn process(&self, rank: usize) -> Result<Option<u32>> {
+        self.group.member(rank)?;
+        let processes = self.group.processes.get();
+        Ok(processes.and_then(|processes| processes[rank]))
     }
 
     /// Sends to this rank itself: from a copy, as no other thread need be
@@ -210,6 +219,36 @@ impl Transport for MpiTransport {
         let mut turn = self.enter_together()?;
         let lanes = [turn.lane(), turn.lane()];
         share(&self.group, lanes, bytes)
+    }
+
+    unsafe fn copy_from(&self, rank: usize, address: u64, into: &mut [u8]) -> Result<bool> {
+        let process = self.process(rank)?;
+        Ok(process.is_some_and(|process| kernel_copy::copy_from(process, address, into)))
+    }
+
+    unsafe fn copy_to(&self, rank: usize, address: u64, from: &[u8]) -> Result<bool> {
+        let process = self.process(rank)?;
+        // SAFETY: by the caller's promise.
+        Ok(process.is_some_and(|process| unsafe { kernel_copy::copy_to(process, address, from) }))
+    }
+
+    fn letter(&self, to: usize, letter: Vec<u8>) -> Result<()> {
+        self.group.enter()?;
+        letters::send(&self.group, to, &letter)
+    }
+
+    fn next_letter(&self) -> Result<Option<(usize, Vec<u8>)>> {
+        self.group.enter()?;
+        letters::next(&self.group).map_err(|error| self.group.mistake(error))
+    }
+
+    fn check(&self) -> Result<()> {
+        self.group.enter()
+    }
+
+    fn ended(&self, rank: usize) -> bool {
+        let member = self.group.members.get(rank);
+        member.is_some_and(|member| self.group.world.board.ended(member.world_rank).is_some())
     }
 
     fn fail(&self, cause: &str) {

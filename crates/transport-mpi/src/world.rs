@@ -1,8 +1,8 @@
 //! [`World`]: what all groups of this process share.
 //!
-//! MPI is initialised once, and three duplicates of `MPI_COMM_WORLD` carry
+//! MPI is initialised once, and four duplicates of `MPI_COMM_WORLD` carry
 //! everything: messages between two ranks of a group, messages of collective
-//! calls, and notices. No other communicator is ever made, because making one
+//! calls, letters, and notices. No other communicator is ever made, because making one
 //! blocks inside MPI, where a failure of another rank could not be noticed.
 
 use std::ffi::{c_int, c_void};
@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) point: Communicator,
     /// Messages of collective calls.
     pub(crate) internal: Communicator,
+    /// Letters.
+    pub(crate) letters: Communicator,
     /// Notices.
     pub(crate) control: Communicator,
     /// What the notices said.
@@ -104,6 +106,7 @@ impl World {
             size,
             point: Communicator::duplicate_world()?,
             internal: Communicator::duplicate_world()?,
+            letters: Communicator::duplicate_world()?,
             control: Communicator::duplicate_world()?,
             board: Board::new(size),
             outbox: Outbox::default(),
@@ -171,7 +174,7 @@ impl World {
 
     /// Reads the notices that have arrived.
     pub(crate) fn read_notices(&self) -> Result<()> {
-        while let Some((from, bytes)) = self.control.take(Some(NOTICE_TAG))? {
+        while let Some((from, bytes)) = self.control.take(None, Some(NOTICE_TAG))? {
             if let Some(notice) = Notice::decode(&bytes) {
                 self.board.record(from, notice);
             }
@@ -201,8 +204,8 @@ impl World {
 
     /// Takes and drops the data messages that have arrived.
     pub(crate) fn drain(&self) -> Result<()> {
-        for communicator in [&self.point, &self.internal] {
-            while let Some((from, _)) = communicator.take(None)? {
+        for communicator in [&self.point, &self.internal, &self.letters] {
+            while let Some((from, _)) = communicator.take(None, None)? {
                 self.count_received(from);
             }
         }

@@ -109,6 +109,8 @@ fn everybody_hears_of_a_failure() {
         passes(ranks, &["--fail", failing]);
         passes(ranks, &["--fail-large", failing]);
         passes(ranks, &["--fail-loan", failing]);
+        passes(ranks, &["--fail-notice", failing]);
+        passes(ranks, &["--end", failing]);
     }
 }
 

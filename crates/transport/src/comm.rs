@@ -174,6 +174,17 @@ impl Comm {
         self.transport.share(bytes)
     }
 
+    /// Not collective: the failure of the run, if one is known. Whoever waits for
+    /// others by itself, in shared memory, asks now and then.
+    pub fn check(&self) -> Result<()> {
+        self.transport.check()
+    }
+
+    /// Not collective: whether `rank` is known to have ended its part of the run.
+    pub fn ended(&self, rank: usize) -> bool {
+        self.transport.ended(rank)
+    }
+
     /// Collective: divides the group. Ranks with the same colour form a new
     /// group, ordered by `key` and then by rank; `None` joins none.
     pub fn split(&self, colour: Option<u64>, key: i64) -> Result<Option<Comm>> {

@@ -11,6 +11,7 @@ mod deliveries;
 mod exchanges;
 mod expect;
 mod groups;
+mod letters;
 mod loans;
 mod messages;
 mod reductions;
@@ -31,7 +32,20 @@ pub fn check(comm: &Comm) -> Result<()> {
     deliveries::check(comm)?;
     groups::check(comm)?;
     loans::check(comm)?;
-    shares::check(comm)
+    shares::check(comm)?;
+    letters::check(comm)
+}
+
+/// Collective: like [`check_failure`], but the others only ask for the failure
+/// ([`Comm::check`]).
+pub fn check_notice(comm: &Comm, failing: usize) -> Result<()> {
+    letters::check_failure(comm, failing)
+}
+
+/// Collective: lets rank `ending` end; the others return when they know
+/// ([`Comm::ended`]).
+pub fn check_end(comm: &Comm, ending: usize) -> Result<()> {
+    letters::check_end(comm, ending)
 }
 
 /// Collective: lets rank `failing` fail in the middle of a sequence of

@@ -39,6 +39,7 @@ mod error;
 pub mod launch;
 mod loan;
 mod op;
+pub mod panics;
 mod shared;
 pub mod threads;
 mod transport;

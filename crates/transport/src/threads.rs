@@ -27,7 +27,6 @@ mod rank;
 mod shares;
 mod world;
 
-use std::any::Any;
 use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -35,6 +34,7 @@ use std::thread;
 
 use crate::comm::Comm;
 use crate::error::Error;
+use crate::panics::panic_message;
 use group::Group;
 use rank::ThreadRank;
 use world::World;
@@ -118,14 +118,4 @@ where
 pub fn solo() -> Comm {
     let world = Arc::new(World::new(1));
     Comm::new(Arc::new(ThreadRank::new(Group::new(&world, &[0]), 0)))
-}
-
-fn panic_message(payload: &(dyn Any + Send)) -> String {
-    if let Some(message) = payload.downcast_ref::<&str>() {
-        (*message).into()
-    } else if let Some(message) = payload.downcast_ref::<String>() {
-        message.clone()
-    } else {
-        "no message".into()
-    }
 }

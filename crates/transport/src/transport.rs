@@ -163,6 +163,56 @@ pub trait Transport: Send + Sync {
         Shared::alone(self.rank(), self.size(), bytes)
     }
 
+    /// Not collective: fills `into` with the bytes from `address` on of the
+    /// memory of `rank`, which has told the address; `false`, with nothing done,
+    /// if that memory is out of reach. Copies are possible, if at all, after a
+    /// [`Transport::share`]; one of no bytes tells whether.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes must be there, and nobody may write them meanwhile.
+    unsafe fn copy_from(&self, rank: usize, address: u64, into: &mut [u8]) -> Result<bool> {
+        let _ = (rank, address, into);
+        Ok(false)
+    }
+
+    /// Not collective: writes `from` to `address` of the memory of `rank`, like
+    /// [`Transport::copy_from`].
+    ///
+    /// # Safety
+    ///
+    /// So many bytes must be there, and nobody may use them meanwhile.
+    unsafe fn copy_to(&self, rank: usize, address: u64, from: &[u8]) -> Result<bool> {
+        let _ = (rank, address, from);
+        Ok(false)
+    }
+
+    /// Not collective, by any thread: sends `letter`, of any length, which `to`
+    /// need not expect. Never waits. Letters need not arrive in order.
+    fn letter(&self, to: usize, letter: Vec<u8>) -> Result<()> {
+        let _ = (to, letter);
+        Err(crate::Error::Invalid("there are no letters here".into()))
+    }
+
+    /// Not collective, by any thread: takes a letter that has arrived, and who
+    /// wrote it. Never waits.
+    fn next_letter(&self) -> Result<Option<(usize, Vec<u8>)>> {
+        Ok(None)
+    }
+
+    /// Not collective, by any thread: the failure of the run, if one is known.
+    /// Whoever waits by itself asks now and then.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Not collective, by any thread: whether `rank` is known to have ended its
+    /// part of the run.
+    fn ended(&self, rank: usize) -> bool {
+        let _ = rank;
+        false
+    }
+
     /// Not collective: declares that this rank has failed for good with
     /// `cause`, which makes every rank of the whole program return an error.
     fn fail(&self, cause: &str);

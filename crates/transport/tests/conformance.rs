@@ -47,6 +47,14 @@ impl Transport for Apart {
         false
     }
 
+    fn letter(&self, to: usize, letter: Vec<u8>) -> Result<()> {
+        self.0.letter(to, letter)
+    }
+
+    fn next_letter(&self) -> Result<Option<(usize, Vec<u8>)>> {
+        self.0.next_letter()
+    }
+
     fn fail(&self, cause: &str) {
         self.0.fail(cause);
     }

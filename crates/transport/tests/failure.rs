@@ -398,3 +398,20 @@ fn the_failure_suite_passes() {
         );
     }
 }
+
+#[test]
+fn who_only_asks_learns_of_a_failure() {
+    for failing in 0..RANKS {
+        let outcomes = threads::run(RANKS, |comm| conformance::check_notice(comm, failing));
+        let cause = format!("deliberate failure of rank {failing}");
+        assert_failed(&outcomes, failing, &cause);
+    }
+}
+
+#[test]
+fn who_only_asks_learns_of_an_end() {
+    for ending in 0..RANKS {
+        let outcomes = threads::run(RANKS, |comm| conformance::check_end(comm, ending));
+        assert_eq!(outcomes, vec![Ok(()); RANKS]);
+    }
+}

@@ -13,8 +13,10 @@
 //! ranks of its own node.
 
 use std::sync::Weak;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use outcore_geometry::{AxisSection, Section};
+use outcore_transport::Comm;
 
 use super::arithmetic::Arithmetic;
 use super::global_array::Inner;
@@ -58,12 +60,20 @@ pub(super) struct Distant {
 
 impl Distant {
     /// Collective: gets ready to be asked, and to ask.
-    pub(super) fn new<T: Element>(procedures: &Procedures, array: Weak<Inner<T>>) -> Result<Self> {
+    pub(super) fn new<T: Element>(
+        comm: &Comm,
+        procedures: &Procedures,
+        array: Weak<Inner<T>>,
+    ) -> Result<Self> {
         let serve = move |request: &Request<'_>, response: &mut Response<'_>| {
             let gone = || Error::Invalid("this rank has dropped the global array".into());
             serve(&*array.upgrade().ok_or_else(gone)?, request, response)
         };
-        let name = format!("global array of {}", T::TYPE);
+        // Ranks that are threads share the numbers, so one of them draws.
+        static DRAWN: AtomicU64 = AtomicU64::new(0);
+        let mut number = [DRAWN.fetch_add(1, Ordering::Relaxed)];
+        comm.broadcast(0, &mut number)?;
+        let name = format!("global array {} of {}", number[0], T::TYPE);
         Ok(Self {
             procedures: procedures.clone(),
             procedure: procedures.register(&name, serve)?,

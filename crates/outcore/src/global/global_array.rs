@@ -51,7 +51,8 @@ const NAME: &str = "a global array";
 /// ```
 ///
 /// A handle: clones stand for the same array, whose memory is given back when all
-/// ranks have dropped theirs.
+/// ranks have dropped theirs. A rank that others reach through procedures only
+/// answers them as long as it has a handle: [`GlobalArray::close`] waits for all.
 pub struct GlobalArray<T> {
     inner: Arc<Inner<T>>,
     /// How to ask for what is out of reach, if anything is.
@@ -148,7 +149,9 @@ impl<T: Element> GlobalArray<T> {
         // 4. How it asks for the others.
         let distant = match (comm.all_reduce_one(u8::from(all), Op::Min)?, procedures) {
             (1, _) => None,
-            (_, Some(procedures)) => Some(Distant::new(procedures, Arc::downgrade(&inner))?.into()),
+            (_, Some(procedures)) => {
+                Some(Distant::new(comm, procedures, Arc::downgrade(&inner))?.into())
+            }
             (_, None) => {
                 return Err(Error::Invalid(
                     "some ranks are on other nodes: their parts of a global array are reached \
@@ -378,6 +381,11 @@ impl<T: Element> GlobalArray<T> {
         comm.barrier()?;
         self.fence();
         Ok(())
+    }
+
+    /// Collective: drops this handle when no rank needs the array any more.
+    pub fn close(self, comm: &Comm) -> Result<()> {
+        self.sync(comm)
     }
 
     /// The part of a rank, if it is in reach, or how to ask for it.

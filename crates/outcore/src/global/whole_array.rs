@@ -58,8 +58,8 @@ impl<T: Element> GlobalArray<T> {
         self.sync(comm)?;
         let ((own, count), (source, _)) = (self.own(), other.own());
         let done = match self.distribution() == other.distribution() {
-            // SAFETY: both parts have as many elements; they may be the same.
             true => {
+                // SAFETY: both parts have as many elements; they may be the same.
                 unsafe { ptr::copy(source, own, count) };
                 Ok(())
             }

@@ -1,8 +1,9 @@
-//! What any rank does to the data of any other at any time: global arrays, task
-//! pools, node arrays.
+//! What ranks do to one another's data without all of them taking part.
 
+mod apart;
 mod ground;
 mod node_arrays;
+mod procedure_call;
 mod sections;
 mod stress;
 mod tasks;

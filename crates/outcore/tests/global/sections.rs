@@ -156,7 +156,7 @@ fn every_element_type() {
                 }
                 array.sync(comm)?;
                 assert_eq!(array.get_one(&[4])?, nine);
-                Ok(())
+                array.close(comm)
             });
         }
     }
@@ -188,6 +188,7 @@ fn truth_values_are_got_and_put() {
                     .enumerate()
                     .all(|(at, value)| *value == (at % 2 == 1))
             );
+            array.close(comm)?;
         }
         Ok(())
     });
@@ -243,7 +244,7 @@ fn bad_requests_are_told_to_who_makes_them() {
                     .iter()
                     .all(|value| *value == 0.0)
             );
-            Ok(())
+            array.close(comm)
         });
     }
 }

@@ -78,7 +78,7 @@ fn stress(ranks: usize, operations: u64, reach: Reach) {
         let column = Section::parse(&format!(":, {me}"), board.shape());
         let column = column.map_err(|error| Error::Invalid(error.to_string()))?;
         assert_eq!(board.read(&column)?, notes);
-        Ok(())
+        board.close(comm)
     });
 }
 

@@ -137,7 +137,7 @@ fn through_servers() {
         c.matmul(comm, &a, &b)?;
         let norm: f64 = (0..12).map(|at| ((5 * 12 + at) as f64).powi(2)).sum();
         assert_eq!(c.get_one(&[5, 5])?, norm);
-        Ok(())
+        c.close(comm)
     });
 }
 

@@ -8,6 +8,8 @@
 //!   --fail R                                rank R fails: everybody gets its error
 //!   --fail-large R                          the same in the middle of large messages
 //!   --fail-loan R                           the same in the middle of visits to memory
+//!   --fail-notice R                         the same while the others only ask
+//!   --end R                                 rank R ends: the others learn it
 //!   --early R                               rank R ends while the others wait for it
 //!   --mismatch                              the last rank sends more than is expected
 //!   --mismatch-exchange                     the same in an exchange, but fewer
@@ -54,6 +56,8 @@ fn main() -> ExitCode {
         "--fail" => failure(number, |comm| conformance::check_failure(comm, number)),
         "--fail-large" => failure(number, |comm| fail_among_large(comm, number)),
         "--fail-loan" => failure(number, |comm| conformance::check_loan_failure(comm, number)),
+        "--fail-notice" => failure(number, |comm| conformance::check_notice(comm, number)),
+        "--end" => report(run(|comm| conformance::check_end(comm, number))),
         "--early" => early(number),
         "--mismatch" => mismatch(|comm, last| {
             if comm.rank() == last {

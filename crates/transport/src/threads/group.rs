@@ -1,6 +1,6 @@
 //! [`Group`]: what the ranks of one group share, and how they meet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,6 +44,8 @@ pub(crate) struct Member {
     pub(crate) board: Board,
     pub(crate) inbox: Inbox,
     pub(crate) desk: LoanDesk,
+    /// Letters that it has not yet read, with their senders.
+    pub(crate) letters: Mutex<VecDeque<(usize, Vec<u8>)>>,
 }
 
 impl Group {
@@ -55,6 +57,7 @@ impl Group {
             board: Board::new(),
             inbox: Inbox::default(),
             desk: LoanDesk::default(),
+            letters: Mutex::default(),
         };
         let group = Arc::new(Self {
             world: world.clone(),

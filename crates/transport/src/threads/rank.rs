@@ -295,6 +295,46 @@ impl Transport for ThreadRank {
         self.share_in(&mut turn, bytes)
     }
 
+    unsafe fn copy_from(&self, rank: usize, address: u64, into: &mut [u8]) -> Result<bool> {
+        self.member(rank)?;
+        let address = address as *const u8;
+        // SAFETY: by the caller's promise, in the one process that there is.
+        unsafe { address.copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
+        Ok(true)
+    }
+
+    unsafe fn copy_to(&self, rank: usize, address: u64, from: &[u8]) -> Result<bool> {
+        self.member(rank)?;
+        let address = address as *mut u8;
+        // SAFETY: by the caller's promise, in the one process that there is.
+        unsafe { address.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+        Ok(true)
+    }
+
+    fn letter(&self, to: usize, letter: Vec<u8>) -> Result<()> {
+        self.group.world.check()?;
+        let letters = self.member(to)?.letters.lock();
+        let mut letters = letters.unwrap_or_else(PoisonError::into_inner);
+        letters.push_back((self.rank, letter));
+        Ok(())
+    }
+
+    fn next_letter(&self) -> Result<Option<(usize, Vec<u8>)>> {
+        self.group.world.check()?;
+        let letters = self.me().letters.lock();
+        let mut letters = letters.unwrap_or_else(PoisonError::into_inner);
+        Ok(letters.pop_front())
+    }
+
+    fn check(&self) -> Result<()> {
+        self.group.world.check()
+    }
+
+    fn ended(&self, rank: usize) -> bool {
+        let member = self.group.members.get(rank);
+        member.is_some_and(|member| self.group.world.has_finished(member.world_rank))
+    }
+
     fn fail(&self, cause: &str) {
         self.group.world.fail(self.me().world_rank, cause.into());
     }
