@@ -14,6 +14,7 @@ mod exchange;
 mod fft;
 mod files;
 mod geometry;
+mod global;
 mod io;
 mod irregular;
 mod library;
@@ -37,6 +38,7 @@ pub use collective::{
     CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,
 };
 pub use contest::{Contestant, contest};
+pub use global::{GlobalOptions, global, global_peers, global_summary};
 pub use io::{IoOptions, io};
 pub use irregular::{
     IrregularOptions, TakeOptions, irregular, irregular_pipeline, irregular_scaling, irregular_take,

@@ -2,6 +2,7 @@
 
 mod alltoall;
 mod collective;
+mod global;
 mod irregular;
 mod redistribute;
 mod transpose;
@@ -37,6 +38,7 @@ enum Name {
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
     Transpose(transpose::Transpose),
+    Global(global::Global),
 }
 
 /// Every strategy on the sections of the papers' tables, by one rank
@@ -209,6 +211,7 @@ impl Bench {
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),
             Name::Transpose(options) => (options.run()?, options.csv),
+            Name::Global(options) => (options.run()?, options.csv),
         };
         if lines.is_empty() {
             return Ok(());
