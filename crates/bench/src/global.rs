@@ -100,7 +100,14 @@ fn sections(
     let mut lines = Vec::new();
     for operation in Operation::ALL {
         let buffer = RefCell::new(vec![0.0; count]);
-        let other = RefCell::new(vec![0.0; count]);
+        // In own memory as wide as the owner's part.
+        let owner = array.distribution().local_shape(comm.size() as u64 - 1);
+        let row = section
+            .axes()
+            .last()
+            .map_or(1, |axis| axis.count() as usize);
+        let width = owner.last().map_or(1, |width| *width as usize);
+        let other = RefCell::new(vec![0.0; (count / row - 1) * width + row]);
         let (buffer, other) = (&buffer, &other);
         let values: Vec<f64> = (0..count).map(|at| at as f64 + 0.5).collect();
         let values = &values;
@@ -116,8 +123,21 @@ fn sections(
         let limit = move || {
             match (works, operation) {
                 (false, _) => {}
-                (_, Operation::Accumulate) => plain_add(&mut other.borrow_mut(), values),
-                _ => plain_copy(&mut other.borrow_mut(), values),
+                (_, Operation::Get) => {
+                    let (mut to, other) = (buffer.borrow_mut(), other.borrow());
+                    let rows = to.chunks_exact_mut(row).zip(other.chunks(width));
+                    rows.for_each(|(to, from)| plain_copy(to, &from[..row]));
+                }
+                _ => {
+                    let mut other = other.borrow_mut();
+                    let rows = other.chunks_mut(width).zip(values.chunks_exact(row));
+                    match operation {
+                        Operation::Put => {
+                            rows.for_each(|(to, from)| plain_copy(&mut to[..row], from))
+                        }
+                        _ => rows.for_each(|(to, from)| plain_add(&mut to[..row], from)),
+                    }
+                }
             }
             Ok(())
         };
@@ -170,11 +190,24 @@ fn sections(
             Contestant {
                 line: line(limit_name, "own memory"),
                 prepare: Box::new(move || {
-                    other.borrow_mut().fill(0.0);
+                    let mut other = other.borrow_mut();
+                    other.fill(0.0);
+                    buffer.borrow_mut().fill(0.0);
+                    if operation == Operation::Get {
+                        let rows = other.chunks_mut(width).zip(values.chunks_exact(row));
+                        rows.for_each(|(to, from)| to[..row].copy_from_slice(from));
+                    }
                     Ok(())
                 }),
                 work: Box::new(limit),
-                check: Box::new(move || expected(&other.borrow())),
+                check: Box::new(move || {
+                    let other = other.borrow();
+                    let rows = other.chunks(width).map(|line| &line[..row]);
+                    match operation {
+                        Operation::Get => expected(&buffer.borrow()),
+                        _ => expected(&rows.collect::<Vec<_>>().concat()),
+                    }
+                }),
                 batch: calls,
             },
         ];
