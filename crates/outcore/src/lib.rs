@@ -77,7 +77,8 @@ pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
 pub use global::{
-    Answer, Call, Procedure, ProcedureFault, Procedures, Reply, Request, Response, ServerOptions,
+    Answer, Arithmetic, Balance, BlockSource, Call, GlobalArray, Located, NodeArray, Procedure,
+    ProcedureFault, Procedures, Reply, Request, Response, ServerOptions, TaskPool,
 };
 pub use half::f16;
 pub use irregular::{
