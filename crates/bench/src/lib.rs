@@ -14,8 +14,8 @@ mod exchange;
 mod fft;
 mod files;
 mod geometry;
-mod gpc;
 mod global;
+mod gpc;
 mod io;
 mod irregular;
 mod library;
@@ -39,8 +39,8 @@ pub use collective::{
     CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,
 };
 pub use contest::{Contestant, contest};
-pub use gpc::{GpcOptions, gpc, gpc_summary};
 pub use global::{GlobalOptions, global, global_peers, global_summary};
+pub use gpc::{GpcOptions, gpc, gpc_summary};
 pub use io::{IoOptions, io};
 pub use irregular::{
     IrregularOptions, TakeOptions, irregular, irregular_pipeline, irregular_scaling, irregular_take,

@@ -2,8 +2,8 @@
 
 mod alltoall;
 mod collective;
-mod gpc;
 mod global;
+mod gpc;
 mod irregular;
 mod redistribute;
 mod transpose;
