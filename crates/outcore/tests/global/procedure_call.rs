@@ -504,6 +504,29 @@ fn procedures_start_calls_of_others() {
     });
 }
 
+/// More calls than there are slots, and nobody waits for any.
+#[test]
+fn calls_that_nobody_awaits_are_made() {
+    everywhere(|comm| {
+        let procedures = Procedures::start(comm)?;
+        let made = Arc::new(AtomicUsize::new(0));
+        let own = made.clone();
+        let count = procedures.register("count", move |_, _| {
+            own.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        })?;
+        let next = (comm.rank() + 1) % comm.size();
+        for _ in 0..100 {
+            procedures.start_call(next, count, &[], vec![0; 100], vec![])?;
+        }
+        while made.load(Ordering::SeqCst) < 100 {
+            comm.check()?;
+            thread::yield_now();
+        }
+        procedures.close()
+    });
+}
+
 #[test]
 fn servers_that_spin_answer_too() {
     outcore::run(2, |comm| {

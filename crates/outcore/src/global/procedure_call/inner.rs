@@ -110,7 +110,12 @@ impl Inner {
         let arena = (!in_place).then_some(arena);
         let routes = inboxes.iter().enumerate().map(|(peer, inbox)| match inbox {
             _ if peer == rank => Route::Own,
-            Some(inbox) => Route::Lane(Lane::new(rank, *inbox, measures.slots, arena.clone())),
+            Some(inbox) => Route::Lane(Lane::new(
+                (rank, own),
+                *inbox,
+                measures.slots,
+                arena.clone(),
+            )),
             None => Route::Letters,
         });
         let routes: Vec<Route> = routes.collect();
@@ -165,6 +170,17 @@ impl Inner {
             _ => flight.end(Err(ProcedureFault::Finished)),
         }
         Ok(())
+    }
+
+    /// Posts queued calls of this rank for which slots have become free.
+    pub(super) fn post_queued(&self) {
+        if self.own_inbox().head().has_queues() {
+            for route in &self.routes {
+                if let Route::Lane(lane) = route {
+                    lane.progress();
+                }
+            }
+        }
     }
 
     /// Deals with the letters that have come.

@@ -17,6 +17,8 @@ use super::slot::{INLINE, Inbox, Slot, Status, state};
 #[derive(Debug)]
 pub(super) struct Lane {
     caller: usize,
+    /// The inbox of the caller.
+    home: Inbox,
     /// The inbox of the target.
     inbox: Inbox,
     /// For long data; `None` if the target uses the caller's memory in place.
@@ -29,6 +31,8 @@ struct Calls {
     /// The call in each slot.
     slots: Vec<Option<Posted>>,
     queue: VecDeque<Arc<Flight>>,
+    /// Whether the head of the caller's inbox counts the queue.
+    counted: bool,
 }
 
 /// A call in a slot, and what it has of the arena: for its header, its data
@@ -41,18 +45,20 @@ struct Posted {
 
 impl Lane {
     pub(super) fn new(
-        caller: usize,
+        (caller, home): (usize, Inbox),
         inbox: Inbox,
         slots: usize,
         arena: Option<Arc<Arena>>,
     ) -> Self {
         Self {
             caller,
+            home,
             inbox,
             arena,
             calls: Mutex::new(Calls {
                 slots: (0..slots).map(|_| None).collect(),
                 queue: VecDeque::new(),
+                counted: false,
             }),
         }
     }
@@ -87,7 +93,25 @@ impl Lane {
         calls.queue.is_empty() && calls.slots.iter().all(Option::is_none)
     }
 
+    /// Takes the answers that have come, and posts what waits.
     fn advance(&self, calls: &mut Calls) {
+        self.advance_once(calls);
+        self.count(calls);
+    }
+
+    /// Lets the server know whether calls are queued.
+    fn count(&self, calls: &mut Calls) {
+        if calls.counted == calls.queue.is_empty() {
+            calls.counted = !calls.queue.is_empty();
+            self.home.head().count_queue(calls.counted);
+            if calls.counted {
+                // An answer that came just before rang for nobody.
+                self.advance(calls);
+            }
+        }
+    }
+
+    fn advance_once(&self, calls: &mut Calls) {
         // 1. Answers.
         let mut free = None;
         for place in (0..calls.slots.len()).rev() {
@@ -242,6 +266,7 @@ impl Lane {
             return true;
         }
         calls.queue.retain(|other| !Arc::ptr_eq(other, flight));
+        self.count(&mut calls);
         let place = calls.slots.iter().position(|other| {
             other
                 .as_ref()
@@ -265,6 +290,7 @@ impl Lane {
         for flight in calls.queue.drain(..) {
             flight.end(Err(ProcedureFault::Finished));
         }
+        self.count(&mut calls);
         for place in 0..calls.slots.len() {
             let slot = self.slot(place);
             let unserved = |&from: &u32| slot.turn(from, state::FREE);

@@ -65,6 +65,7 @@ pub(super) fn serve(inner: Arc<Inner>) {
     loop {
         let stopping = inner.is_stopping();
         let served = server.serve_slots() | server.serve_letters();
+        inner.post_queued();
         if stopping {
             return;
         }
@@ -76,6 +77,8 @@ pub(super) fn serve(inner: Arc<Inner>) {
             let longest = inner.post.as_ref().map_or(SLEEP, |_| pause);
             pause = PAUSES[1].min(pause * 2);
             let is_work = || {
+                // An answer that comes later rings.
+                inner.post_queued();
                 let asked = inner.post.as_ref().is_some_and(|post| post.is_asked());
                 asked || inbox.is_posted() || inner.is_stopping()
             };

@@ -80,6 +80,9 @@ struct Own {
     answers: AtomicU32,
     /// How many sleep, or are about to.
     waiters: AtomicU32,
+    /// Ranks for which calls are queued here that nobody may wait for: the
+    /// server of the owner posts them when an answer frees a slot.
+    queues: AtomicU32,
 }
 
 impl Head {
@@ -113,6 +116,22 @@ impl Head {
         if self.own.waiters.load(Ordering::SeqCst) != 0 {
             wake(&self.own.answers, u32::MAX);
         }
+        if self.has_queues() {
+            self.ring();
+        }
+    }
+
+    /// Whether calls of the owner are queued.
+    pub(super) fn has_queues(&self) -> bool {
+        self.own.queues.load(Ordering::SeqCst) != 0
+    }
+
+    /// The owner has begun to queue calls for a rank, or has none left.
+    pub(super) fn count_queue(&self, some: bool) {
+        match some {
+            true => self.own.queues.fetch_add(1, Ordering::SeqCst),
+            false => self.own.queues.fetch_sub(1, Ordering::SeqCst),
+        };
     }
 
     /// Sleeps by `sleep` until the next answer, unless what is waited for `is_here`.
