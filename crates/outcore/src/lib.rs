@@ -77,7 +77,9 @@ pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
 pub use global::{
-    Answer, Call, Procedure, ProcedureFault, Procedures, Reply, Request, Response, ServerOptions,
+    Answer, Blocks, CacheCounts, Call, DiskOptions, DiskResident, Disks, OthersDisks, PendingGet,
+    PendingPut, Procedure, ProcedureFault, Procedures, Reply, Request, Response, ServerOptions,
+    SharedFile, Spread, State, Unwritten,
 };
 pub use half::f16;
 pub use irregular::{
