@@ -383,7 +383,7 @@ fn a_failure_of_the_run_releases_everybody() {
     for apart in [false, true] {
         for ranks in [2, 3, 5, 16] {
             for round in 0..5_usize {
-                let outcomes = threads::run(ranks, |comm| {
+                let outcomes = threads::run(ranks, |comm| -> Result<()> {
                     let comm = &if apart {
                         Apart::comm(comm)
                     } else {
@@ -412,7 +412,7 @@ fn a_failure_of_the_run_releases_everybody() {
                     }
                 });
                 for (rank, outcome) in outcomes.into_iter().enumerate() {
-                    let error: Error = outcome.map(|()| ()).unwrap_err();
+                    let error = outcome.unwrap_err();
                     let text = error.to_string();
                     match rank == round % ranks {
                         true => assert_eq!(text, "on purpose"),
