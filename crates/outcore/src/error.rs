@@ -87,6 +87,16 @@ pub enum Error {
         /// The budget of the whole process, in bytes.
         limit: u64,
     },
+    /// A task of a pool failed, and all ranks of the pool with it.
+    #[error("task {index} failed on rank {rank}: {cause}")]
+    Task {
+        /// The task; the lowest that failed.
+        index: u64,
+        /// The rank that did it.
+        rank: usize,
+        /// What went wrong there.
+        cause: String,
+    },
     /// A procedure that was called on another rank gave no answer. Only the
     /// caller is told.
     #[error("procedure {procedure} on rank {rank}: {fault}")]

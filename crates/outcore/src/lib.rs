@@ -77,9 +77,10 @@ pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
 pub use global::{
-    Answer, Blocks, CacheCounts, Call, DiskOptions, DiskResident, Disks, OthersDisks, PendingGet,
-    PendingPut, Procedure, ProcedureFault, Procedures, Reply, Request, Response, ServerOptions,
-    SharedFile, Spread, State, Unwritten,
+    Answer, Arithmetic, Balance, BlockSource, Blocks, CacheCounts, Call, DiskOptions, DiskResident,
+    Disks, GlobalArray, Located, MemoryLevels, NodeArray, OthersDisks, PendingGet, PendingPut,
+    Place, Placed, Procedure, ProcedureFault, Procedures, Reply, Request, Response, ServerOptions,
+    SharedFile, Spread, State, TaskPool, Unwritten,
 };
 pub use half::f16;
 pub use irregular::{

@@ -54,8 +54,9 @@ use crate::budget::MemoryBudget;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::format::native::new_id;
+use crate::global::arithmetic::Arithmetic;
+use crate::global::node_array::BlockSource;
 use crate::global::procedure_call::Procedures;
-use crate::irregular::Number;
 use description::Description;
 use epoch::ReaderCache;
 use holder::Holder;
@@ -66,6 +67,7 @@ use request::Action;
 use spread::NOBODY;
 
 pub use cache::CacheCounts;
+pub(crate) use link::once;
 pub(crate) use parts::check_name;
 
 pub use options::{DiskOptions, Disks, Unwritten};
@@ -237,7 +239,7 @@ impl<T: Element> DiskResident<T> {
             .map(|made| (made.part, made.held))
             .collect();
         let holder = Holder::new(parts);
-        let link = Link::new(calls, name, holder, (holders, comm.rank()))?;
+        let link = Link::new(comm, calls, name, holder, holders)?;
         let inner = Inner {
             name: name.into(),
             spread,
@@ -492,7 +494,13 @@ impl<T: Element> DiskResident<T> {
     }
 }
 
-impl<T: Number> DiskResident<T> {
+impl<T: Element> BlockSource<T> for DiskResident<T> {
+    fn fetch(&self, section: &Section, values: &mut [T]) -> Result<()> {
+        self.get(section, values)
+    }
+}
+
+impl<T: Arithmetic> DiskResident<T> {
     /// Adds `scale` times the values to a section. Accumulations of the same
     /// elements do not lose one another.
     pub fn accumulate(&self, section: &Section, values: &[T], scale: T) -> Result<()> {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use outcore_transport::Comm;
 
 use crate::error::{Error, Result};
-use crate::global::disk_resident::{Disks, check_name};
+use crate::global::disk_resident::{Disks, check_name, once};
 use crate::global::procedure_call::{Procedure, Procedures};
 use keeper::{Action, Asked, Keeper};
 
@@ -97,7 +97,7 @@ impl OthersDisks {
         let keeper = Arc::new(comm.agree(made)?);
         let served = Arc::clone(&keeper);
         let procedure = calls.register(
-            &format!("others' disks {name}"),
+            &once(comm, &format!("others' disks {name}"))?,
             move |request, response| {
                 let asked = Asked::decode(request.header())?;
                 let room: &mut [u8] = match asked.action {

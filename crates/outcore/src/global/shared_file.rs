@@ -22,8 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::draft::{parent, sync_directory};
 use crate::error::{Error, Result};
 use crate::format::native::new_id;
-use crate::global::disk_resident::DiskOptions;
-use crate::global::disk_resident::check_name;
+use crate::global::disk_resident::{DiskOptions, check_name, once};
 use crate::global::procedure_call::Procedures;
 use stripe::{Stripe, Stripes};
 
@@ -188,7 +187,8 @@ impl SharedFile {
         (stores, files): (Vec<(usize, Arc<dyn Store>)>, Vec<PathBuf>),
     ) -> Result<Self> {
         let own = Arc::new(Stripes::new(stores));
-        let procedure = Stripes::register(&own, calls, name)?;
+        let procedure =
+            Stripes::register(&own, calls, &once(comm, &format!("shared file {name}"))?)?;
         let disks = holders.iter().enumerate().map(|(part, rank)| {
             let way = (calls.clone(), procedure, *rank);
             let here = (*rank == comm.rank()).then(|| Arc::clone(&own));

@@ -2,7 +2,7 @@
 
 use outcore::{
     Array, ArrayDescriptor, Blocks, DiskOptions, DiskResident, Disks, DistributedArray,
-    Distribution, ElementType, MemoryBudget, Section, Spread,
+    Distribution, ElementType, GlobalArray, MemoryBudget, Section, Spread,
 };
 
 use crate::oracle::{RANKS, run};
@@ -67,13 +67,25 @@ fn arrays_come_and_go() {
                     );
                     assert_eq!(budget.free(), budget.limit());
                 }
-                // 3. From another one.
+                // 3. From and to a global array.
+                let global = GlobalArray::<f32>::new(comm, Some(calls), distribution("cyclic,*"))?;
+                array.store_global(comm, &global)?;
+                assert_eq!(global.read(&whole)?, array.read(&whole)?);
+                global.sync(comm)?;
+                global.fill(comm, 4.5)?;
+                array.load_global(comm, &global)?;
+                assert_eq!(array.read(&whole)?, vec![4.5; all.len()]);
+                comm.barrier()?;
+                array.accumulate(&whole, &all, if comm.rank() == 0 { 1.0 } else { 0.0 })?;
+                array.accumulate(&array.section("0, 0")?, &[0.0], 1.0)?;
+                comm.barrier()?;
+                // 4. From another one.
                 let spread = distribution("cyclic,block");
                 let other = DiskResident::<f32>::create(comm, calls, "other", spread, &options)?;
                 other.copy_from(comm, &array)?;
-                let expected: Vec<f32> = all.iter().map(|value| value + 1.5).collect();
+                let expected: Vec<f32> = all.iter().map(|value| value + 4.5).collect();
                 assert_eq!(other.read(&whole)?, expected);
-                // 4. What does not fit is refused on all ranks.
+                // 5. What does not fit is refused on all ranks.
                 let mut small = DistributedArray::<f32>::new(
                     comm,
                     Distribution::parse("block,*", &[19, 13], parts, None).unwrap(),

@@ -3,10 +3,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use outcore_transport::Comm;
+
 use super::holder::Holder;
 use super::request::{Action, decode, encode};
 use super::spread::Item;
 use crate::error::Result;
+use crate::format::native::new_id;
 use crate::global::procedure_call::{Call, Procedure, Procedures};
 
 /// Buffers that are kept for the next request: new memory costs more than a copy.
@@ -14,6 +17,15 @@ const SPARE: usize = 8;
 
 /// Buffers longer than this are not kept.
 const LONGEST_SPARE: usize = 4 << 20;
+
+/// Collective: a name for a procedure that no other has, though an array or file may
+/// be closed and opened again.
+pub(crate) fn once(comm: &Comm, name: &str) -> Result<String> {
+    let mut id = new_id();
+    id.truncate(8);
+    comm.broadcast_string(0, &mut id)?;
+    Ok(format!("{name} ({id})"))
+}
 
 /// The way to the holders of the parts of one array.
 #[derive(Debug)]
@@ -32,13 +44,14 @@ pub(crate) struct Link {
 impl Link {
     /// Collective: registers the procedure that serves others.
     pub(crate) fn new(
+        comm: &Comm,
         calls: &Procedures,
         name: &str,
         holder: Arc<Holder>,
-        (holders, rank): (Vec<usize>, usize),
+        holders: Vec<usize>,
     ) -> Result<Self> {
-        let served = Arc::downgrade(&holder);
-        let name = format!("disk-resident array {name}");
+        let (rank, served) = (comm.rank(), Arc::downgrade(&holder));
+        let name = once(comm, &format!("disk-resident array {name}"))?;
         let procedure = calls.register(&name, move |request, response| {
             let Some(holder) = served.upgrade() else {
                 return Err(crate::error::Error::Invalid(

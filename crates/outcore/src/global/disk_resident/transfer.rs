@@ -21,6 +21,7 @@ use crate::budget::{MemoryBudget, Reservation};
 use crate::distributed::DistributedArray;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::global::global_array::GlobalArray;
 use crate::redistribute::RedistributionPlan;
 use crate::reorder::reorder;
 use crate::strategy::Direction;
@@ -218,6 +219,37 @@ impl<T: Element + Pod> DiskResident<T> {
         comm.agree(read)?;
         let plan = RedistributionPlan::new(comm, parts.distribution(), &distribution)?;
         plan.move_array(comm, &parts, array)
+    }
+
+    /// Collective: takes all elements from a global array of the same shape: holders
+    /// get what they hold, and write it in long stretches.
+    pub fn load_global(&self, comm: &Comm, array: &GlobalArray<T>) -> Result<()> {
+        comm.agree(
+            self.check_epoch()
+                .and_then(|()| self.check_shape(array.shape())),
+        )?;
+        array.sync(comm)?;
+        let mut values = Vec::new();
+        let copied = self.boxes().iter().try_for_each(|part| {
+            values.resize(part.global.count() as usize, T::zeroed());
+            array.get(&part.global, &mut values)?;
+            self.own(Action::Put, Some(part), &mut values)
+        });
+        Ok(comm.agree(copied)?)
+    }
+
+    /// Collective: gives all elements to a global array of the same shape: holders
+    /// read what they hold in long stretches, and put it.
+    pub fn store_global(&self, comm: &Comm, array: &GlobalArray<T>) -> Result<()> {
+        comm.agree(self.check_shape(array.shape()))?;
+        let mut values = Vec::new();
+        let copied = self.boxes().iter().try_for_each(|part| {
+            values.resize(part.global.count() as usize, T::zeroed());
+            self.own(Action::Get, Some(part), &mut values)?;
+            array.put(&part.global, &values)
+        });
+        comm.agree(copied)?;
+        array.sync(comm)
     }
 
     /// Collective: takes all elements from another disk-resident array of the same

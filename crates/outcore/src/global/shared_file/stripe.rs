@@ -55,7 +55,7 @@ impl Stripes {
         name: &str,
     ) -> crate::error::Result<Procedure> {
         let served = Arc::downgrade(this);
-        calls.register(&format!("shared file {name}"), move |request, response| {
+        calls.register(name, move |request, response| {
             let Some(stripes) = served.upgrade() else {
                 return Err(closed());
             };
