@@ -9,6 +9,7 @@ mod alltoall_model;
 mod apps;
 mod collective;
 mod contest;
+mod disk_resident;
 mod edges;
 mod exchange;
 mod fft;
@@ -37,6 +38,7 @@ pub use collective::{
     CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,
 };
 pub use contest::{Contestant, contest};
+pub use disk_resident::{DiskResidentOptions, disk_resident};
 pub use io::{IoOptions, io};
 pub use irregular::{
     IrregularOptions, TakeOptions, irregular, irregular_pipeline, irregular_scaling, irregular_take,
