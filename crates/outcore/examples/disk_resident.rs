@@ -59,7 +59,7 @@ fn example(comm: &Comm, directory: &str) -> Result<(), Error> {
     comm.barrier()?;
 
     // 3. Every rank adds to the same strided section.
-    let strided = array.section("5:235:10, ::25")?;
+    let strided = array.section("5:240:10, ::25")?;
     let ones = vec![1.0; strided.count() as usize];
     array.accumulate(&strided, &ones, 0.5)?;
     comm.barrier()?;
@@ -84,7 +84,7 @@ fn example(comm: &Comm, directory: &str) -> Result<(), Error> {
     array.begin_epoch(comm, &MemoryBudget::of(1 << 20))?;
     let whole = Section::whole(&SHAPE).expect("it fits");
     for _ in 0..3 {
-        assert_eq!(array.read(&whole)?, all);
+        assert!(array.read(&whole)? == all);
     }
     let counts = array.end_epoch(comm)?;
     assert!(counts.misses <= 32 && counts.hits >= 2 * counts.misses);
@@ -97,13 +97,13 @@ fn example(comm: &Comm, directory: &str) -> Result<(), Error> {
     let file = ArrayDescriptor::new(&SHAPE, ElementType::F64);
     let file = Array::create_all(comm, &format!("{directory}/all.oc"), &file)?;
     array.store(comm, &file)?;
-    assert_eq!(file.read::<f64>(&whole)?, all);
+    assert!(file.read::<f64>(&whole)? == all);
 
     // 8. The next program finds it; each part is an ordinary array.
     array.sync_all(comm)?;
     array.close(comm)?;
     let again = DiskResident::<f64>::open(comm, &calls, "field", &options)?;
-    assert_eq!(again.read(&next)?, found);
+    assert!(again.read(&next)? == found);
     for (part, held) in again.parts() {
         let name = format!("{directory}/{}/field-{part}.oc", comm.rank());
         assert_eq!(Array::open(&name)?.shape(), held.shape());

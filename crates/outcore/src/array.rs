@@ -278,7 +278,6 @@ impl Array {
             layout,
             store: Arc::clone(&self.store),
             start: self.start + start * self.layout.element_size(),
-            profile: self.profile.clone(),
             ..*self
         })
     }

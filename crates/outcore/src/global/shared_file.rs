@@ -56,6 +56,9 @@ pub struct SharedFile {
     files: Vec<PathBuf>,
 }
 
+/// The parts that a rank holds, with their numbers.
+type PartStores = Vec<(usize, Arc<dyn Store>)>;
+
 /// What stands beside each part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -157,7 +160,7 @@ impl SharedFile {
         });
         let (description, holders) = comm.agree(described)?;
         let mut files = Vec::new();
-        let mut stores: Vec<(usize, Arc<dyn Store>)> = Vec::new();
+        let mut stores: PartStores = Vec::new();
         let opened: Result<()> = own_parts(&holders, comm.rank()).try_for_each(|part| {
             let (data, said) = find(part)?;
             if parse(name, &read_text(&said)?)? != description {
@@ -184,7 +187,7 @@ impl SharedFile {
         (comm, calls): (&Comm, &Procedures),
         (name, unit): (&str, u64),
         holders: Vec<usize>,
-        (stores, files): (Vec<(usize, Arc<dyn Store>)>, Vec<PathBuf>),
+        (stores, files): (PartStores, Vec<PathBuf>),
     ) -> Result<Self> {
         let own = Arc::new(Stripes::new(stores));
         let procedure =

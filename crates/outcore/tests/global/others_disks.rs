@@ -32,7 +32,7 @@ fn a_version_is_there_when_all_shares_are() {
                 kept.save(1, &state(1))?;
             }
             comm.barrier()?;
-            assert_eq!(kept.newest()?.is_some(), false);
+            assert!(kept.newest()?.is_none());
             comm.barrier()?;
             if rank == 0 {
                 kept.save(1, &state(1))?;

@@ -346,11 +346,10 @@ impl State {
             let number = self.ring[self.hand];
             if let Some(Slot::Here(block)) = self.slots.get_mut(&number)
                 && block.visitors == 0
+                && !std::mem::take(&mut block.used)
             {
-                if !std::mem::take(&mut block.used) {
-                    self.ring.remove(self.hand);
-                    return Some(number);
-                }
+                self.ring.remove(self.hand);
+                return Some(number);
             }
             self.hand += 1;
         }
@@ -442,7 +441,9 @@ mod tests {
         let cache = BlockCache::new(&budget);
         let add = |number: u64| {
             cache.visit(number, Visit::Change, &file, |seen| {
-                seen.bytes_mut().iter_mut().for_each(|byte| *byte += 100);
+                seen.bytes_mut()
+                    .iter_mut()
+                    .for_each(|byte| *byte = byte.wrapping_add(100));
             })
         };
         std::thread::scope(|scope| {
