@@ -15,6 +15,7 @@ mod exchange;
 mod fft;
 mod files;
 mod geometry;
+mod global;
 mod io;
 mod irregular;
 mod library;
@@ -39,6 +40,7 @@ pub use collective::{
 };
 pub use contest::{Contestant, contest};
 pub use disk_resident::{DiskResidentOptions, disk_resident};
+pub use global::{GlobalOptions, global, global_peers, global_summary};
 pub use io::{IoOptions, io};
 pub use irregular::{
     IrregularOptions, TakeOptions, irregular, irregular_pipeline, irregular_scaling, irregular_take,

@@ -47,7 +47,15 @@ impl Line {
         else {
             return None;
         };
-        let op = ["read", "write"].into_iter().find(|known| *known == op)?;
+        let known = [
+            "read",
+            "write",
+            "get",
+            "put",
+            "accumulate",
+            "read-increment",
+        ];
+        let op = known.into_iter().find(|known| *known == op)?;
         (of == bench).then_some(Self {
             system: system.into(),
             bench,

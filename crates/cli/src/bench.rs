@@ -3,6 +3,7 @@
 mod alltoall;
 mod collective;
 mod disk_resident;
+mod global;
 mod irregular;
 mod redistribute;
 mod transpose;
@@ -39,6 +40,7 @@ enum Name {
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
     Transpose(transpose::Transpose),
+    Global(global::Global),
 }
 
 /// Every strategy on the sections of the papers' tables, by one rank
@@ -212,6 +214,7 @@ impl Bench {
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),
             Name::Transpose(options) => (options.run()?, options.csv),
+            Name::Global(options) => (options.run()?, options.csv),
         };
         if lines.is_empty() {
             return Ok(());

@@ -22,21 +22,28 @@ const ONCE: Loop = Loop {
     buffer: 1,
 };
 
-/// Loops, the outermost first, and where they begin on either side.
-#[derive(Debug, Clone, Copy)]
+/// So many loops need no memory from elsewhere.
+const FEW: usize = 4;
+
+/// Loops, the innermost first, and where they begin on either side.
+#[derive(Debug, Clone)]
 pub(super) struct Nest {
-    loops: [Loop; MOST_AXES],
+    few: [Loop; FEW],
     depth: usize,
+    /// All loops, if there are more than a few.
+    many: Vec<Loop>,
     pub(super) part: usize,
     pub(super) buffer: usize,
 }
 
 impl Nest {
-    /// One element, at the first of the buffer.
+    /// One element.
+    #[inline(always)]
     pub(super) fn at(part: usize, buffer: usize) -> Self {
         Self {
-            loops: [ONCE; MOST_AXES],
+            few: [ONCE; FEW],
             depth: 0,
+            many: Vec::new(),
             part,
             buffer,
         }
@@ -44,31 +51,49 @@ impl Nest {
 
     /// Puts a loop around those there are, into which it is folded if it goes on
     /// where they end.
-    #[inline]
+    #[inline(always)]
     pub(super) fn around(&mut self, outer: Loop) {
         if outer.count == 1 {
             return;
         }
-        if self.depth > 0 {
-            let inner = &mut self.loops[self.depth - 1];
-            if outer.part == inner.part * inner.count && outer.buffer == inner.buffer * inner.count
-            {
-                inner.count *= outer.count;
-                return;
-            }
+        let inner = match self.many.is_empty() {
+            true => self.few[..self.depth].last_mut(),
+            false => self.many.last_mut(),
+        };
+        if let Some(inner) = inner
+            && outer.part == inner.part * inner.count
+            && outer.buffer == inner.buffer * inner.count
+        {
+            inner.count *= outer.count;
+            return;
         }
-        self.loops[self.depth] = outer;
+        if self.depth < FEW {
+            self.few[self.depth] = outer;
+        } else {
+            self.put_around_many(outer);
+        }
         self.depth += 1;
+    }
+
+    #[cold]
+    fn put_around_many(&mut self, outer: Loop) {
+        if self.many.is_empty() {
+            self.many.extend(self.few);
+        }
+        self.many.push(outer);
     }
 
     /// Calls `visit` with the places and the innermost loop, for each turn of the
     /// others.
-    #[inline]
+    #[inline(always)]
     pub(super) fn each<E>(
         &self,
         mut visit: impl FnMut(usize, usize, &Loop) -> Result<(), E>,
     ) -> Result<(), E> {
-        match &self.loops[..self.depth] {
+        if !self.many.is_empty() {
+            return turns(&self.many, (self.part, self.buffer), &mut visit);
+        }
+        match &self.few[..self.depth] {
             [] => visit(self.part, self.buffer, &ONCE),
             [inner] => visit(self.part, self.buffer, inner),
             [inner, outer] => {
@@ -148,5 +173,13 @@ mod tests {
         assert_eq!(visited(&nest).len(), 6);
         assert_eq!(visited(&nest)[4], (117, 9, 2));
         assert_eq!(visited(&Nest::at(3, 4)), [(3, 4, 1)]);
+        for further in 2..8 {
+            nest.around(line(2, 1000 * further, 12));
+        }
+        assert_eq!(visited(&nest).len(), 6 << 6);
+        assert_eq!(
+            visited(&nest).last(),
+            Some(&(127 + 1000 * 27, 11 + 6 * 12, 2))
+        );
     }
 }
