@@ -9,6 +9,7 @@ mod alltoall_model;
 mod apps;
 mod collective;
 mod contest;
+mod disk_resident;
 mod edges;
 mod exchange;
 mod fft;
@@ -39,6 +40,7 @@ pub use collective::{
     CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,
 };
 pub use contest::{Contestant, contest};
+pub use disk_resident::{DiskResidentOptions, disk_resident};
 pub use global::{GlobalOptions, global, global_peers, global_summary};
 pub use gpc::{GpcOptions, gpc, gpc_summary};
 pub use io::{IoOptions, io};

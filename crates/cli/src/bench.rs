@@ -2,6 +2,7 @@
 
 mod alltoall;
 mod collective;
+mod disk_resident;
 mod global;
 mod gpc;
 mod irregular;
@@ -35,6 +36,7 @@ enum Name {
     Collective(collective::Collective),
     Redistribute(redistribute::Redistribute),
     Irregular(irregular::Irregular),
+    DiskResident(disk_resident::DiskResident),
     Sweep(Sweep),
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
@@ -209,6 +211,7 @@ impl Bench {
             Name::Collective(options) => (options.run()?, options.csv),
             Name::Redistribute(options) => (options.run()?, options.csv),
             Name::Irregular(options) => (options.run()?, options.csv),
+            Name::DiskResident(options) => (options.run()?, options.csv),
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),

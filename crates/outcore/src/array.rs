@@ -30,6 +30,10 @@ use crate::strategy::profile::StorageProfile;
 use crate::strategy::slices::Slices;
 use crate::strategy::{Direction, Strategy, Tuning};
 
+/// Gaps up to this many bytes are fetched as well: less than the system would read
+/// ahead anyway.
+const FETCH_GAP: u64 = 64 << 10;
+
 /// An array on disk.
 ///
 /// Buffers that hold a section are dense and in the array's own axis order:
@@ -260,6 +264,46 @@ impl Array {
         descriptor.local = None;
         same.layout = same.descriptor.check(&self.name)?;
         Ok(same)
+    }
+
+    /// Elements that stand one after the other in this array of one axis, from
+    /// element `start` on, as an array of `shape` of their own.
+    pub(crate) fn block_at(&self, start: u64, shape: &[u64]) -> Result<Self> {
+        let mut descriptor = ArrayDescriptor::new(shape, self.element_type());
+        descriptor.byte_order = self.descriptor.byte_order;
+        let layout = descriptor.check(&self.name)?;
+        Ok(Self {
+            name: self.name.clone(),
+            descriptor,
+            layout,
+            store: Arc::clone(&self.store),
+            start: self.start + start * self.layout.element_size(),
+            ..*self
+        })
+    }
+
+    /// Says that a section will be read soon, so that the store begins to bring it
+    /// into memory, without waiting.
+    pub(crate) fn fetch(&self, section: &Section) -> Result<()> {
+        let mut wanted: Option<(u64, u64)> = None;
+        for run in self.runs(section)? {
+            let (start, end) = (
+                self.start + run.file_offset,
+                self.start + run.file_offset + run.len,
+            );
+            match &mut wanted {
+                Some((_, reached)) if start <= *reached + FETCH_GAP => *reached = end,
+                _ => {
+                    if let Some((start, end)) = wanted.replace((start, end)) {
+                        self.store.fetch(start, end - start);
+                    }
+                }
+            }
+        }
+        if let Some((start, end)) = wanted {
+            self.store.fetch(start, end - start);
+        }
+        Ok(())
     }
 
     /// The store that holds the bytes.

@@ -77,8 +77,10 @@ pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
 pub use global::{
-    Answer, Arithmetic, Balance, BlockSource, Call, GlobalArray, Located, NodeArray, Procedure,
-    ProcedureFault, Procedures, Reply, Request, Response, ServerOptions, TaskPool,
+    Answer, Arithmetic, Balance, BlockSource, Blocks, CacheCounts, Call, DiskOptions, DiskResident,
+    Disks, GlobalArray, Located, MemoryLevels, NodeArray, OthersDisks, PendingGet, PendingPut,
+    Place, Placed, Procedure, ProcedureFault, Procedures, Reply, Request, Response, ServerOptions,
+    SharedFile, Spread, State, TaskPool, Unwritten,
 };
 pub use half::f16;
 pub use irregular::{

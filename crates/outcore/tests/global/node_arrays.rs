@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use outcore::{Distribution, Error, GlobalArray, NodeArray, Section};
+use outcore::{Error, GlobalArray, NodeArray, Section};
 use proptest::prelude::*;
 
 use crate::ground::{RANKS, Random, on, places};

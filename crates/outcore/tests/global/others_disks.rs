@@ -1,0 +1,111 @@
+//! States on the disks of others: complete, or not there.
+
+use outcore::{Disks, OthersDisks, State};
+
+use crate::oracle::run;
+
+#[test]
+fn a_version_is_there_when_all_shares_are() {
+    for (ranks, keepers) in [
+        (2, vec![1]),
+        (3, vec![2]),
+        (5, vec![3, 4]),
+        (16, vec![13, 14, 15]),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let disks = directory.path().join("{rank}");
+        let disks = Disks::pattern(disks.to_str().unwrap());
+        let members: Vec<usize> = (0..ranks - keepers.len()).collect();
+        let groups = (members.as_slice(), keepers.as_slice());
+        run(ranks, |comm, calls| {
+            let kept = OthersDisks::new(comm, calls, "run", groups, &disks)?;
+            let (rank, is_member) = (comm.rank(), comm.rank() < members.len());
+            let state = |version: u64| {
+                let values: Vec<f64> = (0..3000).map(|at| (at + rank) as f64).collect();
+                State::new().with("u", &values).with("version", &[version])
+            };
+            assert_eq!(kept.newest()?, None);
+            comm.barrier()?;
+            // 1. All but one save the first version: it is not there.
+            if is_member && rank != 0 {
+                assert!(kept.restore()?.is_none());
+                kept.save(1, &state(1))?;
+            }
+            comm.barrier()?;
+            assert!(kept.newest()?.is_none());
+            comm.barrier()?;
+            if rank == 0 {
+                kept.save(1, &state(1))?;
+                assert_eq!(kept.newest()?, Some(1));
+            }
+            comm.barrier()?;
+            // 2. Of the second, one share is missing: the first is the newest.
+            if is_member && rank == 0 && members.len() > 1 {
+                kept.save(2, &state(2))?;
+            }
+            comm.barrier()?;
+            if is_member && members.len() > 1 {
+                let (version, found) = kept.restore()?.unwrap();
+                assert_eq!((version, found.get::<u64>("version")?), (1, vec![1]));
+                assert_eq!(found, state(1));
+            }
+            comm.barrier()?;
+            if is_member && (rank != 0 || members.len() == 1) {
+                kept.save(2, &state(2))?;
+            }
+            comm.barrier()?;
+            assert_eq!(kept.newest()?, Some(2));
+            let next = (rank + 1) % members.len();
+            let of_next = kept.restore_of(2, next)?;
+            assert_eq!(of_next.get::<f64>("u")?[0], next as f64);
+            if !is_member {
+                assert!(kept.save(3, &state(3)).is_err());
+            }
+            Ok(())
+        });
+        // 3. Another program finds them; shares that are older have gone where they could.
+        run(ranks, |comm, calls| {
+            let kept = OthersDisks::new(comm, calls, "run", groups, &disks)?;
+            assert_eq!(kept.newest()?, Some(2));
+            let strangers = (&members[..1], keepers.as_slice());
+            let other = OthersDisks::new(comm, calls, "other", strangers, &disks)?;
+            assert_eq!(other.newest()?, None);
+            Ok(())
+        });
+        // 4. A damaged share is told, and so is one that is missing.
+        let share = directory
+            .path()
+            .join(keepers[0].to_string())
+            .join("run-2-0.state");
+        let mut bytes = std::fs::read(&share).unwrap();
+        bytes[2000] ^= 1;
+        std::fs::write(&share, &bytes).unwrap();
+        run(ranks, |comm, calls| {
+            let kept = OthersDisks::new(comm, calls, "run", groups, &disks)?;
+            let error = kept.restore_of(2, 0).unwrap_err().to_string();
+            assert!(error.contains("damaged"), "{error}");
+            let error = kept.restore_of(9, 0).unwrap_err().to_string();
+            assert!(error.contains("run-9-0.state"), "{error}");
+            assert!(kept.restore_of(2, ranks - 1).is_err());
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn wrong_groups_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    run(2, |comm, calls| {
+        let disks = Disks::list([directory.path()]);
+        for groups in [
+            (&[0][..], &[][..]),
+            (&[][..], &[1][..]),
+            (&[0][..], &[2][..]),
+        ] {
+            assert!(OthersDisks::new(comm, calls, "x", groups, &disks).is_err());
+        }
+        assert!(OthersDisks::new(comm, calls, "a/b", (&[0], &[1]), &disks).is_err());
+        assert!(OthersDisks::new(comm, calls, "x", (&[0], &[1]), &Disks::Memory).is_err());
+        Ok(())
+    });
+}
