@@ -8,6 +8,7 @@
 //! | [`fft`] | Fourier transforms along any axes |
 //! | [`adi`] | the heat equation by alternating directions |
 //! | [`edge_sweep`] | flow along the edges of an unstructured mesh |
+//! | [`contract`](mod@contract) | contractions of block-sparse tensors, block by block |
 //! | [`matmul`] | products of matrices, block by block or in the papers' GAXPY form |
 //!
 //! The kernels work on dense blocks in the file's own axis order, slowest axis
@@ -21,6 +22,7 @@ mod fit;
 mod float;
 
 pub mod adi;
+pub mod contract;
 pub mod edge_sweep;
 pub mod fft;
 pub mod laplace;

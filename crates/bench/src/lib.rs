@@ -9,6 +9,7 @@ mod alltoall_model;
 mod apps;
 mod collective;
 mod contest;
+mod contract;
 mod disk_resident;
 mod edges;
 mod exchange;
@@ -40,6 +41,7 @@ pub use collective::{
     CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,
 };
 pub use contest::{Contestant, contest};
+pub use contract::{ContractOptions, contract, contract_claims, contract_summary};
 pub use disk_resident::{DiskResidentOptions, disk_resident};
 pub use global::{GlobalOptions, global, global_peers, global_summary};
 pub use gpc::{GpcOptions, gpc, gpc_summary};

@@ -2,6 +2,7 @@
 
 mod alltoall;
 mod collective;
+mod contract;
 mod disk_resident;
 mod global;
 mod gpc;
@@ -43,6 +44,7 @@ enum Name {
     Gpc(gpc::Gpc),
     Transpose(transpose::Transpose),
     Global(global::Global),
+    Contract(contract::Contract),
 }
 
 /// Every strategy on the sections of the papers' tables, by one rank
@@ -218,6 +220,7 @@ impl Bench {
             Name::Gpc(options) => (options.run()?, options.csv),
             Name::Transpose(options) => (options.run()?, options.csv),
             Name::Global(options) => (options.run()?, options.csv),
+            Name::Contract(options) => (options.run()?, options.csv),
         };
         if lines.is_empty() {
             return Ok(());

@@ -6,6 +6,7 @@ mod bench;
 mod bytes;
 mod calibrate;
 mod checkpoint;
+mod contract;
 mod convert;
 mod copy;
 mod create;
@@ -91,6 +92,7 @@ enum Command {
     Median(median::Median),
     Laplace(laplace::Laplace),
     Matmul(matmul::Matmul),
+    Contract(contract::Contract),
     Fft(fft::Fft),
     Adi(adi::Adi),
     EdgeSweep(edge_sweep::EdgeSweep),
@@ -120,6 +122,7 @@ impl Command {
             Self::Transpose(command) => command.check(),
             Self::Explain(command) => command.check(),
             Self::Matmul(command) => command.check(),
+            Self::Contract(command) => command.check(),
             Self::Info(_)
             | Self::Write(_)
             | Self::Median(_)
@@ -172,6 +175,7 @@ fn main() -> ExitCode {
             Command::Median(command) => command.run(),
             Command::Laplace(command) => command.run(),
             Command::Matmul(command) => command.run(),
+            Command::Contract(command) => command.run(),
             Command::Fft(command) => command.run(),
             Command::Adi(command) => command.run(),
             Command::EdgeSweep(command) => command.run(),

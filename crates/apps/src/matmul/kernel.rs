@@ -50,7 +50,7 @@ impl<V> Matrix<V> {
 
 /// What the kernel does with the values that the result has before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Before {
+pub(crate) enum Before {
     /// The product replaces them.
     Replaced,
     /// The product is added.
@@ -59,7 +59,7 @@ pub(super) enum Before {
 
 /// The bytes that the kernel takes besides the operands, for such a result and
 /// depth.
-pub(super) fn scratch<T: Number>([m, n, k]: [u64; 3], threads: usize) -> u64 {
+pub(crate) fn scratch<T: Number>([m, n, k]: [u64; 3], threads: usize) -> u64 {
     // Parts of both operands, in strips that are padded to some rows.
     let side = |extent: u64| extent.min(TILE as u64).next_multiple_of(32);
     let depth = k.min(DEPTH as u64);
@@ -90,7 +90,7 @@ pub fn multiply_in_memory<T: Number>(
 }
 
 /// `c = a b`, or `c = c + a b`, by so many threads.
-pub(super) fn multiply_add<T: Number>(
+pub(crate) fn multiply_add<T: Number>(
     c: Matrix<&mut [T]>,
     a: Matrix<&[T]>,
     b: Matrix<&[T]>,

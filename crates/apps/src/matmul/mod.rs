@@ -15,6 +15,8 @@ mod kernel;
 mod number;
 mod product;
 
+pub(crate) use kernel::{Before, multiply_add, scratch as kernel_memory};
 pub use kernel::{Matrix, multiply_in_memory};
 pub use number::Number;
+pub(crate) use number::of_number;
 pub use product::{Form, multiply, product_shape};

@@ -1,6 +1,7 @@
 //! The applications against oracles in memory.
 
 mod arrays;
+mod contract;
 mod edge_sweep;
 mod global_files;
 mod laplace_kernel;
