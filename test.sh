@@ -174,6 +174,30 @@ print("the same values")
 PYTHON
 }
 
+# Elements at listed places, dealt out to processes, are those that one rank gets.
+gathers_and_scatters() {
+  local library=$1 here="$scratch/places-$1" program="target/$1/debug/outcore"
+  mkdir -p "$here"
+  target/test-python/bin/python - "$here" <<'PYTHON' || return 1
+import sys, numpy as np
+rng = np.random.default_rng(1)
+np.save(sys.argv[1] + "/field.npy", rng.random((300, 70)))
+np.save(sys.argv[1] + "/wanted.npy", rng.permutation(21000)[:9000].astype(np.uint64))
+np.save(sys.argv[1] + "/values.npy", rng.random(9000))
+PYTHON
+  mpirun_of "$library" 3 "$program" gather "$here/field.npy" --indices "$here/wanted.npy" -o "$here/got.npy" || return 1
+  cp "$here/field.npy" "$here/changed.npy"
+  mpirun_of "$library" 3 "$program" scatter "$here/changed.npy" --indices "$here/wanted.npy" --values "$here/values.npy" || return 1
+  target/test-python/bin/python - "$here" <<'PYTHON'
+import sys, numpy as np
+field, wanted, values, got, changed = (np.load(f"{sys.argv[1]}/{name}.npy") for name in "field wanted values got changed".split())
+assert np.array_equal(got, field.reshape(-1)[wanted])
+field.reshape(-1)[wanted] = values
+assert np.array_equal(changed, field)
+print("the same values")
+PYTHON
+}
+
 # All ranks are killed at once while they save checkpoints, some times; another
 # number of ranks then finds the last one that was complete, or the one after.
 restarts_after_kills() {
@@ -287,6 +311,11 @@ for library in openmpi mpich; do
   check "$library: local placement on 16 ranks" mpirun_of $library 16 $bin/examples/local_placement
   check "$library: filters local files" filters_local_files $library
   check "$library: writes overlapping sections together" writes_together $library
+  check "$library: gathers and scatters" gathers_and_scatters $library
+  for example in global_array work_stealing node_array; do
+    check "$library: $example on 3 ranks that share no memory" mpirun_of $library 3 $bin/examples/$example apart
+  done
+  check "$library: procedure_data on 3 ranks that share no memory" mpirun_of $library 3 $bin/examples/procedure_data --apart
   check "$library: ranks killed while they save go on from there" restarts_after_kills $library
   check "$library: demo on 3 ranks" mpirun_of $library 3 $bin/outcore demo --directory "$scratch"
   check "$library: a bad section ends all ranks with one message" fails_with 'axis 0' mpirun_of $library 3 $bin/outcore read "raw:Cargo.toml?shape=10&type=u8" 0:11

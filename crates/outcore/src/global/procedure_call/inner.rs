@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 
 /// How often a waiting caller looks before it sleeps: usually, for some 15
 /// microseconds, and where the target spins.
-const LOOKS: [u32; 2] = [300, 20_000];
+const LOOKS: [u32; 2] = [20, 20_000];
 
 /// How long it sleeps before it asks whether the run has failed: at first, and
 /// at most.
