@@ -40,7 +40,7 @@ Examples:
   outcore contract 'c[i,j] = a[i,k] * b[k,j]' --segments i=500,300 --segments j=400 \\
       --segments k=1000,1000 --predicate parity --array a=left.npy --memory 256MiB")]
 pub(crate) struct Contract {
-    /// The contraction, as in 'c[i,j] += a[i,k] * b[k,j]'
+    /// The contraction, as in `c[i,j] += a[i,k] * b[k,j]`
     expression: Expression,
     /// The segments of a space of indices, as in O=100,60,40,30
     #[arg(long, value_name = "SPACE=LENGTHS", required = true, value_parser = parse_segments)]

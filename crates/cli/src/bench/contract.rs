@@ -11,7 +11,7 @@ use crate::ranks::print;
 
 /// Contract the paper's block-sparse tensors, from every place where their blocks may be
 ///
-/// i0[p1,p2] += t[p1,p3,p4,h1] * i1[p3,p4,h1,p2] with segments of 100, 60, 40 and 30 times
+/// `i0[p1,p2] += t[p1,p3,p4,h1] * i1[p3,p4,h1,p2]` with segments of 100, 60, 40 and 30 times
 /// --scale for p, and k times as long ones for h, by ranks with one thread each: blocks by
 /// procedure calls, from copies for every rank, or from one file a rank. Ratios and speed-ups
 /// go to the standard error.
