@@ -64,6 +64,8 @@ impl Rearrange {
             let bytes = source.whole().count() * source.layout().element_size();
             let start = Instant::now();
             let add = |progress: &Progress, bytes| progress.add(bytes);
+            // The part of the array that this run moves.
+            let mut part = 1.0;
             if self.makes_own_files(&descriptor, comm) {
                 let share = bytes / comm.size() as u64;
                 let progress = Progress::shared(&progress, label, comm, share)?;
@@ -84,6 +86,9 @@ impl Rearrange {
                     0 => self.announce(&job),
                     _ => Ok(()),
                 })?;
+                if job.resumed() {
+                    part = job.remaining() as f64 / job.plan().bytes().max(1) as f64;
+                }
                 let share = job.remaining() / comm.size() as u64;
                 let progress = Progress::shared(&progress, label, comm, share)?;
                 job.run(comm, &|bytes| add(progress, bytes))?;
@@ -95,7 +100,7 @@ impl Rearrange {
                 0 => describe(&self.output).and_then(|made| {
                     print(&format!(
                         "{made}; {seconds:.2} s, {:.2} GB/s; peak memory {}\n",
-                        bytes as f64 / seconds / 1e9,
+                        part * bytes as f64 / seconds / 1e9,
                         bytes::show(used)
                     ))
                 }),
