@@ -11,7 +11,6 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::rc::Rc;
 
 use outcore::{
@@ -22,7 +21,7 @@ use outcore::{
 use crate::contest::{Contestant, contest};
 use crate::io::{Scratch, prime_memory};
 use crate::line::Line;
-use crate::peers::launcher;
+use crate::peers::{build, failed, launcher};
 
 const SIDE: u64 = 4096;
 const BLOCK: u64 = 256;
@@ -297,31 +296,16 @@ fn regions<'a>(
 
 /// Disk Resident Arrays: collective reads of the same regions, warm.
 fn dra(directory: &Path, ranks: usize, repeats: usize) -> Result<Vec<Line>> {
-    let failed = |what: &str, why: String| {
-        Error::Invalid(format!(
-            "{what}: {why}; install Open MPI and Global Arrays or leave --peers out"
-        ))
-    };
-    let (source, program) = (directory.join("dra.c"), directory.join("dra"));
-    std::fs::create_dir_all(directory)
-        .and_then(|()| std::fs::write(&source, DRA))
-        .map_err(|source| Error::File {
-            action: "write",
-            path: directory.into(),
-            source,
-        })?;
-    let built = Command::new("mpicc.openmpi")
-        .args(["-O2", "-w", "-o"])
-        .arg(&program)
-        .arg(&source)
-        .args(["-lga-openmpi", "-lscalapack-openmpi", "-llapack", "-lblas"])
-        .args(["-larmci-openmpi", "-lgfortran", "-lm"])
-        .output()
-        .map_err(|error| failed("cannot run mpicc.openmpi", error.to_string()))?;
-    if !built.status.success() {
-        let why = String::from_utf8_lossy(&built.stderr).into();
-        return Err(failed("mpicc.openmpi failed", why));
-    }
+    let libraries = [
+        "-lga-openmpi",
+        "-lscalapack-openmpi",
+        "-llapack",
+        "-lblas",
+        "-larmci-openmpi",
+        "-lgfortran",
+        "-lm",
+    ];
+    let program = build(directory, ("dra", DRA), &libraries)?;
     let ran = launcher(ranks)
         .arg(&program)
         .arg(directory)

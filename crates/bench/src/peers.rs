@@ -1,7 +1,7 @@
 //! Other systems on the same work: small C programs, built and run where
 //! their libraries are installed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use outcore::{Error, Result};
@@ -18,15 +18,16 @@ pub(crate) fn all_to_all(scratch: &Path, ranks: usize) -> Result<Vec<Line>> {
     outcome
 }
 
-fn run_all_to_all(directory: &Path, ranks: usize) -> Result<Vec<Line>> {
-    let failed = |what: &str, why: String| {
-        Error::Invalid(format!(
-            "{what}: {why}; install Open MPI or leave --peers out"
-        ))
-    };
-    let (source, program) = (directory.join("alltoall.c"), directory.join("alltoall"));
+/// Compiles a program for Open MPI in `directory`: its name, its text, and the
+/// libraries that it needs.
+pub(crate) fn build(
+    directory: &Path,
+    (name, text): (&str, &str),
+    libraries: &[&str],
+) -> Result<PathBuf> {
+    let (source, program) = (directory.join(format!("{name}.c")), directory.join(name));
     std::fs::create_dir_all(directory)
-        .and_then(|()| std::fs::write(&source, ALL_TO_ALL))
+        .and_then(|()| std::fs::write(&source, text))
         .map_err(|source| Error::File {
             action: "write",
             path: directory.into(),
@@ -36,14 +37,27 @@ fn run_all_to_all(directory: &Path, ranks: usize) -> Result<Vec<Line>> {
         .args(["-O2", "-w", "-o"])
         .arg(&program)
         .arg(&source)
+        .args(libraries)
         .output();
     let built = built.map_err(|error| failed("cannot run mpicc.openmpi", error.to_string()))?;
-    if !built.status.success() {
-        return Err(failed(
+    match built.status.success() {
+        true => Ok(program),
+        false => Err(failed(
             "mpicc.openmpi failed",
             String::from_utf8_lossy(&built.stderr).into(),
-        ));
+        )),
     }
+}
+
+/// What went wrong with a program of another system.
+pub(crate) fn failed(what: &str, why: String) -> Error {
+    Error::Invalid(format!(
+        "{what}: {why}; install Open MPI and what it needs, or leave --peers out"
+    ))
+}
+
+fn run_all_to_all(directory: &Path, ranks: usize) -> Result<Vec<Line>> {
+    let program = build(directory, ("alltoall", ALL_TO_ALL), &[])?;
     let ran = launcher(ranks)
         .arg(&program)
         .args(["9", "60", "8"])
