@@ -3,8 +3,9 @@
 //!
 //! The elements are spread over parts ([`Spread`]); each part is an ordinary
 //! [`Array`](crate::Array) in a directory of the rank that holds it, and that rank
-//! alone touches its files. Others reach a part by procedure calls, served by the data
-//! server of the holder while the holder computes. Nobody waits for a collective
+//! alone changes its files. Others reach a part by procedure calls, served by the data
+//! server of the holder while the holder computes; on the holder's own node they read the
+//! files themselves if it keeps no cache. Nobody waits for a collective
 //! call: elements on disk are used as if they were remote memory (the seed's disk
 //! resident arrays; the papers' DRA, whose calls are collective).
 //!
@@ -13,6 +14,7 @@
 //! ```text
 //! get(section)              check, items by part                  disk_resident/spread.rs
 //!  -> ask the holders       in place, or procedure calls          disk_resident/moving.rs, link.rs
+//!     or read their files   if they are on this node              disk_resident/near.rs
 //!  -> Part::serve           through the cache, or straight        disk_resident/part.rs, cache.rs
 //!  -> Array::read_bytes     plan, execute                         array.rs
 //!  <- the caller's buffer   itself, if its stretch is one; else copied to its places
@@ -33,6 +35,7 @@ mod epoch;
 mod holder;
 mod link;
 mod moving;
+mod near;
 mod options;
 mod part;
 mod parts;
@@ -62,6 +65,7 @@ use epoch::ReaderCache;
 use holder::Holder;
 use link::Link;
 use moving::{Groups, Moving};
+use near::Near;
 use parts::{Files, Found, Made, Unmade};
 use request::Action;
 use spread::NOBODY;
@@ -118,7 +122,7 @@ pub struct DiskResident<T> {
 #[derive(Debug)]
 struct Inner {
     name: String,
-    spread: Spread,
+    spread: Arc<Spread>,
     block: Option<Vec<u64>>,
     link: Link,
     files: Vec<Files>,
@@ -170,8 +174,8 @@ impl<T: Element> DiskResident<T> {
             return Err(error.into());
         }
         // 3. From now on parts can be reached.
-        let link = (name, holders, comm);
-        Self::reached(link, calls, (spread, options.block.clone()), made)
+        let near = (name, &description, &Arc::new(spread));
+        Self::reached(comm, calls, near, (options, holders), made)
     }
 
     /// Collective: opens an array again. There must be a rank for each part, which
@@ -222,28 +226,31 @@ impl<T: Element> DiskResident<T> {
         };
         let made: Result<Vec<Made>> = holders_own(&holders, rank).iter().map(open).collect();
         let made = comm.agree(made)?;
-        let link = (name, holders, comm);
-        Self::reached(link, calls, (spread, description.block), made)
+        let near = (name, &description, &Arc::new(spread));
+        Self::reached(comm, calls, near, (options, holders), made)
     }
 
     /// Collective: registers the parts of this rank.
     fn reached(
-        (name, holders, comm): (&str, Vec<usize>, &Comm),
+        comm: &Comm,
         calls: &Procedures,
-        (spread, block): (Spread, Option<Vec<u64>>),
+        (name, description, spread): (&str, &Description, &Arc<Spread>),
+        (options, holders): (&DiskOptions, Vec<usize>),
         made: Vec<Made>,
     ) -> Result<Self> {
+        let whole = (name, description, spread);
+        let near = Near::new(comm, calls, whole, (options, &holders))?;
         let files = made.iter().map(|made| made.files.clone()).collect();
         let parts: HashMap<_, _> = made
             .into_iter()
             .map(|made| (made.part, made.held))
             .collect();
         let holder = Holder::new(parts);
-        let link = Link::new(comm, calls, name, holder, holders)?;
+        let link = Link::new(comm, calls, (name, near), holder, holders)?;
         let inner = Inner {
             name: name.into(),
-            spread,
-            block,
+            spread: Arc::clone(spread),
+            block: description.block.clone(),
             link,
             files,
             size: size_of::<T>(),
@@ -306,6 +313,27 @@ impl<T: Element> DiskResident<T> {
             sum.written += counts.written;
         }
         sum
+    }
+
+    /// About what share of a section is in the memory of the system; `None` if that is
+    /// not known here, as of what this rank does not read itself.
+    pub fn cached(&self, section: &Section) -> Result<Option<f64>> {
+        self.check(section)?;
+        let link = &self.inner.link;
+        let (mut all, mut there) = (0.0, 0.0);
+        for item in self.inner.spread.items(section)? {
+            let part = match link.part(item.part) {
+                Some(part) => part,
+                None if item.part == NOBODY => continue,
+                None => return Ok(None),
+            };
+            let Some(share) = part.cached(item.piece, &item.local)? else {
+                return Ok(None);
+            };
+            let count = item.local.count() as f64;
+            (all, there) = (all + count, there + share * count);
+        }
+        Ok(Some(if all > 0.0 { there / all } else { 1.0 }))
     }
 
     /// Reads a section's text for this array.

@@ -13,6 +13,7 @@
 
 mod arena;
 mod call;
+mod cores;
 mod fault;
 mod flight;
 mod inner;
@@ -132,6 +133,11 @@ impl Procedures {
             inner: inner.clone(),
             server: None,
         }
+    }
+
+    /// Whether a rank is this one, or shares memory with it.
+    pub(crate) fn shares_node(&self, rank: usize) -> bool {
+        self.inner.is_near(rank)
     }
 
     /// Collective: registers a procedure under a name, which must be new and

@@ -323,6 +323,14 @@ impl BlockCache {
         self.changed.notify_all();
     }
 
+    /// Lets all blocks go, written or not; nobody may use any.
+    pub(crate) fn clear(&self) {
+        let mut state = self.state();
+        state.slots.clear();
+        state.ring.clear();
+        state.held = 0;
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,12 +1,15 @@
 //! [`Link`]: how requests reach the holders of parts: in place if this rank holds
-//! the part, by a procedure call otherwise.
+//! the part, by a procedure call otherwise; reads may be done in place all the same
+//! ([`Near`]).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use outcore_transport::Comm;
 
 use super::holder::Holder;
-use super::request::{Action, decode, encode};
+use super::near::Near;
+use super::part::Part;
+use super::request::{Action, Asked, decode, encode};
 use super::spread::Item;
 use crate::error::Result;
 use crate::format::native::new_id;
@@ -36,6 +39,7 @@ pub(crate) struct Link {
     /// Which rank holds each part.
     holders: Vec<usize>,
     rank: usize,
+    near: Near,
     spare: Mutex<Vec<Vec<u8>>>,
     /// Hints whose answers nobody waits for.
     hints: Mutex<Vec<Call>>,
@@ -46,7 +50,7 @@ impl Link {
     pub(crate) fn new(
         comm: &Comm,
         calls: &Procedures,
-        name: &str,
+        (name, near): (&str, Near),
         holder: Arc<Holder>,
         holders: Vec<usize>,
     ) -> Result<Self> {
@@ -67,6 +71,7 @@ impl Link {
             holder,
             holders,
             rank,
+            near,
             spare: Mutex::default(),
             hints: Mutex::default(),
         })
@@ -89,6 +94,14 @@ impl Link {
         self.holders[part] == self.rank
     }
 
+    /// A part that this rank can read itself: its own, or one of its node.
+    pub(crate) fn part(&self, part: usize) -> Option<&Part> {
+        match self.holder.part(part) {
+            Some(part) => Some(part),
+            None => self.holders.get(part).and_then(|_| self.near.part(part)),
+        }
+    }
+
     /// Asks the holder of the items' part, and waits for the answer.
     pub(crate) fn ask(
         &self,
@@ -109,10 +122,15 @@ impl Link {
         (items, data): (&[Item], &[u8]),
         room: &mut [u8],
     ) -> Result<()> {
-        let header = encode(action, part, factor, items.iter());
         if self.is_own(part) {
-            return self.holder.serve(decode(&header)?, data, room);
+            return self
+                .holder
+                .serve(Asked::new(action, part, factor, items), data, room);
         }
+        if let (Action::Get | Action::Prefetch, Some(near)) = (action, self.near.part(part)) {
+            return near.serve(&Asked::new(action, part, factor, items), data, room);
+        }
+        let header = encode(action, part, factor, items.iter());
         let rank = self.holders[part];
         self.calls.call(rank, self.procedure, &header, data, room)?;
         Ok(())
@@ -136,7 +154,7 @@ impl Link {
     /// Tells the holder that items will be asked for.
     pub(crate) fn hint(&self, items: &[Item]) -> Result<()> {
         let part = items.first().map_or(0, |item| item.part);
-        if self.is_own(part) {
+        if self.part(part).is_some() {
             return self.ask((Action::Prefetch, &[]), items, &[], &mut []);
         }
         let call = self.begin((Action::Prefetch, &[]), items, Vec::new(), Vec::new())?;

@@ -1,9 +1,10 @@
 //! How the elements of a section move between the caller's buffer and the parts.
 //!
 //! 1. The items of the section are grouped by part.
-//! 2. All holders but one are asked without waiting, each with buffers of its own.
-//! 3. The last is asked, and what this rank holds itself is moved in place: into the
-//!    caller's buffer where that is one stretch of it.
+//! 2. All holders but one are asked without waiting, each with buffers of its own; but
+//!    what is on this node and not long is read here.
+//! 3. The last is asked, and what this rank holds or reads itself is moved in place: into
+//!    the caller's buffer where that is one stretch of it.
 //! 4. The others' answers are put where they belong.
 
 use outcore_geometry::Section;
@@ -14,6 +15,10 @@ use super::request::Action;
 use super::spread::{Item, NOBODY, Spread};
 use crate::error::{Error, Result};
 use crate::global::procedure_call::Call;
+
+/// Of a section of several parts so many bytes of one are worth asking its holder, who
+/// reads while others do.
+const LONG: usize = 16 << 20;
 
 /// A section in the caller's buffer, and the parts that have it.
 #[derive(Debug)]
@@ -218,6 +223,10 @@ impl<'a> Moving<'a> {
     /// Gets a section.
     pub(crate) fn get(&self, mut groups: Groups, buffer: &mut [u8]) -> Result<()> {
         self.clear(&groups.nobody, buffer);
+        let is_here = |items: &mut Vec<Item>| {
+            self.link.part(items[0].part).is_some() && self.bytes(items) < LONG
+        };
+        groups.own.extend(groups.others.extract_if(.., is_here));
         let last = groups.others.pop();
         let mut outcome = Ok(());
         let mut underway = Vec::new();

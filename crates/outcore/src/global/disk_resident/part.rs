@@ -12,7 +12,6 @@
 //! and the file see changes in the same order.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use outcore_geometry::Section;
@@ -39,7 +38,8 @@ pub(crate) struct Part {
     written: Option<Written>,
     unwritten: Unwritten,
     order: RwLock<()>,
-    closed: AtomicBool,
+    /// Shared by the requests that are being served.
+    closed: RwLock<bool>,
 }
 
 /// A dense box of elements in the file.
@@ -98,7 +98,7 @@ impl Part {
             written: written(first_cell)?,
             unwritten: options.unwritten,
             order: RwLock::new(()),
-            closed: AtomicBool::new(false),
+            closed: RwLock::new(false),
         })
     }
 
@@ -113,16 +113,26 @@ impl Part {
             .unwrap_or_default()
     }
 
-    /// No request is served from now on.
+    /// About what share of a section of a piece is in the memory of the system.
+    pub(crate) fn cached(&self, piece: u64, section: &Section) -> Result<Option<f64>> {
+        self.elements(self.piece(piece)?)?.cached(section)
+    }
+
+    /// No request is served from now on, and the memory of the cache is given back.
     pub(crate) fn close(&self) -> Result<()> {
-        self.closed.store(true, Ordering::Release);
-        self.clean()
+        *self.closed.write().unwrap_or_else(PoisonError::into_inner) = true;
+        self.clean()?;
+        if let Some(cache) = &self.cache {
+            cache.clear();
+        }
+        Ok(())
     }
 
     /// Does what a request asks for: `data` are the elements that it brings, `room`
     /// is where those go that it wants.
     pub(crate) fn serve(&self, asked: &Asked, data: &[u8], room: &mut [u8]) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
+        let closed = self.closed.read().unwrap_or_else(PoisonError::into_inner);
+        if *closed {
             return Err(Error::format(
                 self.array.name(),
                 "the rank that holds this part has closed the array",

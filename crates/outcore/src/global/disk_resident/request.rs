@@ -46,6 +46,21 @@ pub(crate) struct Asked {
     pub(crate) items: Vec<(u64, Section)>,
 }
 
+impl Asked {
+    /// What is asked of the items of a part.
+    pub(crate) fn new(action: Action, part: usize, factor: &[u8], items: &[Item]) -> Self {
+        let mut whole = [0; FACTOR];
+        whole[..factor.len()].copy_from_slice(factor);
+        let items = items.iter().map(|item| (item.piece, item.local.clone()));
+        Self {
+            action,
+            part,
+            factor: whole,
+            items: items.collect(),
+        }
+    }
+}
+
 /// Writes a request header.
 pub(crate) fn encode<'a>(
     action: Action,

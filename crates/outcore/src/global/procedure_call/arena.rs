@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const LINE: usize = 64;
 
 /// The longest piece.
-const LONGEST: usize = 256 << 10;
+const LONGEST: usize = 1 << 20;
 
 /// Says that a place is an offset into the caller's arena and no address.
 const IN_ARENA: u64 = 1 << 63;

@@ -11,6 +11,7 @@ use outcore_transport::{Comm, Error as TransportError, Shared};
 
 use super::ServerOptions;
 use super::arena::Arena;
+use super::cores::Cores;
 use super::fault::ProcedureFault;
 use super::flight::Flight;
 use super::lane::Lane;
@@ -58,6 +59,8 @@ pub(super) struct Inner {
     routes: Vec<Route>,
     /// If there are ranks that this one shares no memory with.
     pub(super) post: Option<Post>,
+    /// Where the server may run besides the cores of its rank.
+    pub(super) cores: Option<Cores>,
     stopping: AtomicBool,
     /// Ranks that are known to have finished.
     finished: Vec<AtomicBool>,
@@ -122,6 +125,7 @@ impl Inner {
         let letters = routes.iter().any(|route| matches!(route, Route::Letters));
         let [session] = session;
         let post = letters.then(|| Post::new(&comm, session));
+        let cores = Cores::of_node(&comm, |peer| inboxes[peer].is_some())?;
         Ok(Arc::new(Self {
             session,
             options,
@@ -130,6 +134,7 @@ impl Inner {
             inboxes,
             routes,
             post,
+            cores,
             stopping: AtomicBool::new(false),
             finished: (0..size).map(|_| AtomicBool::new(false)).collect(),
             comm,
@@ -139,6 +144,11 @@ impl Inner {
 
     pub(super) fn inbox(&self, rank: usize) -> Option<Inbox> {
         self.inboxes[rank]
+    }
+
+    /// Whether a rank is this one, or shares memory with it.
+    pub(super) fn is_near(&self, rank: usize) -> bool {
+        self.inboxes[rank].is_some()
     }
 
     pub(super) fn own_inbox(&self) -> Inbox {

@@ -51,6 +51,10 @@ pub(super) fn serve(inner: Arc<Inner>) {
     let inbox = inner.own_inbox();
     // Whatever happens, callers learn that nobody serves here any more.
     let _closing = Closing(&inner, inbox);
+    // One that spins stays with its rank: the callers' cores are not idle beside it.
+    if let (Some(cores), false) = (&inner.cores, inner.options.spin) {
+        cores.use_all();
+    }
     let spins = u32::from(inner.options.spin);
     inbox.head().spins.store(spins, Ordering::Relaxed);
     let mut server = Server {
