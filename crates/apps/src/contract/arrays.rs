@@ -111,7 +111,7 @@ fn contract_of<T: Number>(
         left: left_placed.as_deref().unwrap_or(&left),
         right: right_placed.as_deref().unwrap_or(&right),
     };
-    let counter = TaskCounter::new(comm, factors.procedures(), contraction.tasks())?;
+    let counter = TaskCounter::new(comm, factors.procedures(), contraction.groups())?;
     let contracted = contract(comm, contraction, &tensors, &counter, resources)?;
     drop((left_placed, right_placed));
     factors.close()?;

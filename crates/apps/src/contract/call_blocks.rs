@@ -2,9 +2,9 @@
 //! others by procedure calls (the paper's GPC-IO).
 //!
 //! The blocks of a tensor are a disk-resident array with one axis; whole blocks,
-//! about as many elements each, are on the disk of each rank. What a rank holds
-//! itself and has in memory it reads when it needs it; everything else is on its
-//! way while it multiplies. A long block that another rank holds arrives in its
+//! about as many elements each, are on the disk of each rank. What a rank reads
+//! itself, as its own part and those of its node, and is in memory it reads when it needs
+//! it; everything else is on its way while it multiplies. A long block that another rank holds arrives in its
 //! buffer itself, without a copy: the reader's thread waits for the call.
 
 use std::path::Path;
@@ -68,8 +68,8 @@ impl<T: Number> CallBlocks<T> {
         })
     }
 
-    /// Whether this rank holds a block that the system has in memory; `None` if it
-    /// does not hold it.
+    /// Whether this rank reads a block itself that the system has in memory; `None` if
+    /// it asks another rank for it.
     fn is_warm(&self, place: Place) -> Result<Option<bool>> {
         let (start, end) = (self.cuts[self.rank], self.cuts[self.rank + 1]);
         let Some(own) = self
@@ -77,7 +77,8 @@ impl<T: Number> CallBlocks<T> {
             .as_ref()
             .filter(|_| (start..end).contains(&place.start))
         else {
-            return Ok(None);
+            let cached = self.array.cached(&span(place.start, place.len)?)?;
+            return Ok(cached.map(|share| share >= WARM));
         };
         let cached = own.cached(&span(place.start - start, place.len)?)?;
         Ok(Some(cached.is_none_or(|share| share >= WARM)))
@@ -94,7 +95,7 @@ impl<T: Number> Blocks<T> for CallBlocks<T> {
     fn fetch(&self, place: Place, mut buffer: Vec<T>) -> Result<Fetch<'_, T>> {
         let section = span(place.start, place.len)?;
         match self.is_warm(place)? {
-            // 1. Held here, and in memory.
+            // 1. Read here, and in memory.
             Some(true) => {
                 return Ok(Fetch::new(move || {
                     self.array.get(&section, &mut buffer)?;

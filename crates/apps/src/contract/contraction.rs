@@ -5,14 +5,9 @@
 //! segments of the indices summed over, of the products of two blocks of the
 //! factors, as far as neither is zero. Tasks that need the same blocks of the left
 //! factor stand together, those with the most work first.
-//!
-//! Ranks take tasks in groups: one that does several at once fetches the blocks
-//! that they share once. The first groups are most of a rank's share each, the
-//! others smaller and smaller, so that all ranks end about together.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::ops::Range;
 
 use outcore::{Error, Result};
 
@@ -20,9 +15,6 @@ use super::expression::{Expression, Role};
 use super::matrix_form::MatrixForm;
 use super::segments::{Segments, Spaces};
 use super::tensor::{BlockTensor, Place};
-
-/// So much of a rank's share of the work is its first group.
-const FIRST: f64 = 0.85;
 
 /// An expression over block-sparse tensors.
 ///
@@ -51,6 +43,9 @@ pub struct Contraction {
     /// The segments of each task's block and its multiplications, in the order in
     /// which they are taken.
     tasks: Vec<(Vec<usize>, u64)>,
+    /// The segments of the indices summed over that have products, and the
+    /// multiplications of these, the most first.
+    sums: Vec<(Vec<usize>, u64)>,
     multiplications: u64,
     /// The elements of all blocks of all pairs.
     asked: u64,
@@ -122,6 +117,7 @@ impl Contraction {
             positions,
             tensors,
             tasks: Vec::new(),
+            sums: Vec::new(),
             multiplications: 0,
             asked: 0,
             expression,
@@ -133,13 +129,18 @@ impl Contraction {
     fn order_tasks(&mut self) {
         let mut tasks = Vec::new();
         let mut alike: HashMap<Vec<usize>, u64> = HashMap::new();
+        let mut sums: HashMap<Vec<usize>, u64> = HashMap::new();
         for (segments, output) in self.tensors[0].blocks() {
             let task = self.task_of(segments, output);
             if task.pairs.is_empty() && self.expression.adds {
                 continue;
             }
-            let pairs = task.pairs.iter();
-            let work: u64 = pairs.map(|pair| self.work(&task, pair)).sum();
+            let mut work = 0;
+            for pair in &task.pairs {
+                let more = self.work(&task, pair);
+                *sums.entry(pair.summed.clone()).or_default() += more;
+                work += more;
+            }
             let pairs = task.pairs.iter();
             self.asked += pairs
                 .map(|pair| pair.left.len + pair.right.len)
@@ -151,6 +152,9 @@ impl Contraction {
         tasks.sort_by_cached_key(|(shared, work, _)| {
             (Reverse(alike[shared]), shared.clone(), Reverse(*work))
         });
+        self.sums = sums.into_iter().collect();
+        self.sums
+            .sort_unstable_by(|(a, most), (b, more)| (more, a).cmp(&(most, b)));
         self.multiplications = tasks.iter().map(|(_, work, _)| work).sum();
         self.tasks = tasks.into_iter().map(|(_, work, at)| (at, work)).collect();
     }
@@ -162,31 +166,16 @@ impl Contraction {
         shared.map(|(_, segment)| *segment).collect()
     }
 
-    /// The tasks in groups for so many ranks, of no more than `most` elements of the
-    /// result each if they are of several tasks.
-    pub(super) fn groups(&self, ranks: usize, most: u64) -> Vec<Range<u64>> {
-        let mut groups = Vec::new();
-        let (mut start, mut left) = (0, self.multiplications);
-        while start < self.tasks.len() {
-            let share = match (ranks, groups.len()) {
-                (1, _) => left,
-                (_, before) if before < ranks => {
-                    (self.multiplications as f64 * FIRST / ranks as f64) as u64
-                }
-                _ => left / (2 * ranks as u64),
-            };
-            let (mut end, mut work, mut elements) = (start, 0, 0);
-            while let Some((segments, more)) = self.tasks.get(end) {
-                let len = self.tensors[0].shape(segments).iter().product::<u64>();
-                if end > start && (work + more / 2 > share || elements + len > most) {
-                    break;
-                }
-                (end, work, elements) = (end + 1, work + more, elements + len);
-            }
-            groups.push(start as u64..end as u64);
-            (start, left) = (end, left - work);
-        }
-        groups
+    /// The segments of a task's block, and its multiplications.
+    pub(super) fn task_work(&self, number: u64) -> Option<(&[usize], u64)> {
+        let (segments, work) = self.tasks.get(number as usize)?;
+        Some((segments, *work))
+    }
+
+    /// The segments of the indices summed over that have products, and the
+    /// multiplications of these, the most first.
+    pub(super) fn sums(&self) -> &[(Vec<usize>, u64)] {
+        &self.sums
     }
 
     /// The expression.
@@ -228,29 +217,21 @@ impl Contraction {
     /// A task.
     pub fn task(&self, number: u64) -> Task {
         let segments = self.tasks[number as usize].0.clone();
-        let output = self.tensors[0].find(&segments);
-        self.task_of(
-            segments,
-            output.expect("tasks are of blocks that are not zero"),
-        )
+        let output = self.place(&segments);
+        self.task_of(segments, output)
+    }
+
+    /// Where the block of a task stands.
+    fn place(&self, segments: &[usize]) -> Place {
+        let place = self.tensors[0].find(segments);
+        place.expect("tasks are of blocks that are not zero")
     }
 
     fn task_of(&self, segments: Vec<usize>, output: Place) -> Task {
         let mut pairs = Vec::new();
         let mut summed = vec![0; self.summed.len()];
         loop {
-            let [left, right] = [0, 1].map(|side| {
-                let at = self.factor_segments(side, &segments, &summed);
-                self.tensors[side + 1].find(&at)
-            });
-            if let Some((left, right)) = left.zip(right) {
-                let summed = summed.clone();
-                pairs.push(Pair {
-                    left,
-                    right,
-                    summed,
-                });
-            }
+            pairs.extend(self.pair(&segments, &summed));
             // The next segments of the indices summed over.
             let mut axes = summed.iter_mut().zip(&self.summed).rev();
             let moved = axes.any(|(segment, axis)| {
@@ -266,6 +247,33 @@ impl Contraction {
             output,
             pairs,
         }
+    }
+
+    /// The product that adds to a block of the result, at some segments of the indices
+    /// summed over; `None` if a factor is zero there.
+    fn pair(&self, output: &[usize], summed: &[usize]) -> Option<Pair> {
+        let find = |side: usize| {
+            let at = self.factor_segments(side, output, summed);
+            self.tensors[side + 1].find(&at)
+        };
+        Some(Pair {
+            left: find(0)?,
+            right: find(1)?,
+            summed: summed.to_vec(),
+        })
+    }
+
+    /// All tasks, with their products at these segments of the indices summed over.
+    pub(super) fn tasks_of(&self, sums: &[Vec<usize>]) -> Vec<Task> {
+        let tasks = self.tasks.iter().map(|(segments, _)| Task {
+            segments: segments.clone(),
+            output: self.place(segments),
+            pairs: {
+                let pairs = sums.iter();
+                pairs.filter_map(|at| self.pair(segments, at)).collect()
+            },
+        });
+        tasks.collect()
     }
 
     /// The segments of a block of the left (0) or right (1) factor.

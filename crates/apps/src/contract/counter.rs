@@ -1,6 +1,7 @@
-//! [`TaskCounter`]: a counter that all ranks share, which gives each task to one.
+//! [`TaskCounter`]: a counter that all ranks share, which gives each group of tasks to
+//! one.
 //!
-//! Tasks are given out one at a time, the largest first, and a rank asks for the
+//! Groups are given out one at a time, the largest first, and a rank asks for the
 //! next one before it is done with its last; so neither chunks nor a pool that
 //! calls back would serve.
 
@@ -22,7 +23,7 @@ pub struct TaskCounter {
 }
 
 impl TaskCounter {
-    /// Collective: a counter of so many tasks. Ranks of different nodes need
+    /// Collective: a counter of so many groups. Ranks of different nodes need
     /// `procedures` of the same group.
     pub fn new(comm: &Comm, procedures: Option<&Procedures>, tasks: u64) -> Result<Self> {
         let ranks = comm.size() as u64;

@@ -5,7 +5,9 @@
 //! they share are fetched once. It takes the next group when it has asked for all
 //! blocks of the one before; so blocks are on their way while others are multiplied,
 //! from group to group. Every second group goes backwards: what the one before used
-//! last, and is still in memory, comes first.
+//! last, and is still in memory, comes first. If ranks divide the sums instead
+//! ([`Division`]), each adds to all blocks of the result, and these are added up and
+//! written when there are no more groups.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,6 +18,7 @@ use outcore::{Comm, Op, Result};
 
 use super::blocks::Blocks;
 use super::contraction::{Contraction, Extents, Pair, Task};
+use super::division::Division;
 use super::matrix_form::Side;
 use super::shelf::Shelf;
 use super::tensor::permuted;
@@ -63,10 +66,10 @@ pub struct Contracted {
     pub running: f64,
 }
 
-/// Who gives out the numbers of groups of tasks.
+/// Who gives out the numbers of groups.
 pub trait Tasks {
     /// The next number that no rank has got yet, from 0 to one less than
-    /// [`Contraction::tasks`], which are the most groups that there can be; `None` if
+    /// [`Contraction::groups`], which are the most groups that there can be; `None` if
     /// there is none.
     fn next(&self) -> Result<Option<u64>>;
 
@@ -74,9 +77,10 @@ pub trait Tasks {
     fn stop(&self) {}
 }
 
-/// Collective: computes the blocks of the result, each by the rank that gets the
-/// number of its group from `tasks`, and writes each as soon as it is there. All ranks succeed,
-/// or all return the same error. One thread a rank multiplies.
+/// Collective: computes the blocks of the result in groups, each by the rank that gets
+/// its number from `tasks`. A block is written as soon as it is there; where the result is
+/// small, ranks divide the sums, and write it at the end. All ranks succeed, or all
+/// return the same error. One thread a rank multiplies.
 pub fn contract<T: Number>(
     comm: &Comm,
     contraction: &Contraction,
@@ -90,12 +94,20 @@ pub fn contract<T: Number>(
     // 1. A quarter of what is not needed is for the results of groups, of which all
     // ranks must have the same; the rest is for blocks.
     let (output, free) = (contraction.output(), (budget.limit() - least) / size);
-    let more = (free / 4).min(output.len() - output.largest());
-    let more = comm.all_reduce(&[more], Op::Min)?[0];
-    let groups = contraction.groups(comm.size(), output.largest() + more);
+    let quarter = comm.all_reduce(&[free / 4], Op::Min)?[0];
+    let more = quarter.min(output.len() - output.largest());
+    // Sums have to be received, too.
+    let by_sums = contraction.sums_pay(comm.size()) && quarter / 2 >= output.len();
+    let (groups, received) = match by_sums {
+        true => (contraction.by_sums(comm.size()), output.len()),
+        false => (
+            contraction.by_tasks(comm.size(), output.largest() + more),
+            0,
+        ),
+    };
     let whole = contraction.left().len() + contraction.right().len();
-    let blocks = (free - more + pair).min(whole.max(pair));
-    let bytes = least + (more + blocks - pair) * size;
+    let blocks = (free - more - received + pair).min(whole.max(pair));
+    let bytes = least + (more + received + blocks - pair) * size;
     let _memory = budget.reserve(bytes, "the contraction")?;
     // 2. The groups.
     let form = contraction.form();
@@ -120,7 +132,12 @@ pub fn contract<T: Number>(
         done: Contracted::default(),
     };
     let start = Instant::now();
-    let outcome = rank.run().inspect_err(|_| tasks.stop());
+    let mut outcome = rank.run().inspect_err(|_| tasks.stop());
+    // 3. The sums of all ranks.
+    if by_sums {
+        comm.agree(outcome)?;
+        outcome = rank.add_up(comm);
+    }
     let mut done = rank.done;
     done.fetched = rank.shelf.fetched * size;
     done.fetching = rank.shelf.waited.as_secs_f64();
@@ -186,15 +203,15 @@ struct Rank<'a, T> {
     tensors: &'a Tensors<'a, T>,
     numbers: &'a dyn Tasks,
     resources: &'a Resources<'a>,
-    /// The tasks of each group.
-    groups: Vec<Range<u64>>,
+    groups: Division,
     shelf: Shelf<'a, T>,
     /// What is to be done next; blocks of all but the last few are on their way.
     steps: VecDeque<Step>,
     /// Whether there are no more groups.
     ended: bool,
     backwards: bool,
-    /// The blocks of the result that the group makes, in matrix form.
+    /// The blocks of the result that the group makes, in matrix form; or all of them,
+    /// if ranks divide the sums.
     results: Vec<T>,
     /// One of them in the order of its tensor, if that is another.
     turned: Vec<T>,
@@ -276,7 +293,7 @@ impl<T: Number> Rank<'_, T> {
             };
             // 2. A new block of the result.
             let result = step.group.result(step.task);
-            if step.first {
+            if step.first && !self.groups.is_by_sums() {
                 self.results[result.clone()].fill(T::zeroed());
             }
             // 3. One product more.
@@ -288,13 +305,23 @@ impl<T: Number> Rank<'_, T> {
                 self.resources.tell(bytes);
             }
             // 4. The block is complete.
-            if step.last {
-                let start = Instant::now();
+            if step.last && !self.groups.is_by_sums() {
                 self.store(task, result)?;
-                self.done.storing += start.elapsed().as_secs_f64();
-                self.done.tasks += 1;
             }
         }
+    }
+
+    /// Collective: adds up the sums of all ranks, and writes every so many blocks.
+    fn add_up(&mut self, comm: &Comm) -> Result<()> {
+        let add = |mut sum: T, more: T| {
+            sum += more;
+            sum
+        };
+        self.results = comm.all_reduce_with(&self.results, add)?;
+        let group = Group::new(self.contraction.tasks_of(&[]));
+        let own = (comm.rank()..group.tasks.len()).step_by(comm.size());
+        own.into_iter()
+            .try_for_each(|task| self.store(&group.tasks[task], group.result(task)))
     }
 
     /// Asks for the blocks of the first step, and of as many more as is good.
@@ -345,11 +372,17 @@ impl<T: Number> Rank<'_, T> {
             .numbers
             .next()?
             .and_then(|number| usize::try_from(number).ok());
-        let Some(tasks) = number.and_then(|number| self.groups.get(number).cloned()) else {
+        let tasks = number.and_then(|number| match &self.groups {
+            Division::Tasks(groups) => {
+                let tasks = groups.get(number)?.clone();
+                Some(tasks.map(|task| self.contraction.task(task)).collect())
+            }
+            Division::Sums(groups) => Some(self.contraction.tasks_of(groups.get(number)?)),
+        });
+        let Some(tasks) = tasks else {
             self.ended = true;
             return Ok(false);
         };
-        let tasks = tasks.map(|task| self.contraction.task(task)).collect();
         let group = Rc::new(Group::new(tasks));
         let mut sequence = group.sequence();
         if self.backwards {
@@ -427,6 +460,7 @@ impl<T: Number> Rank<'_, T> {
 
     /// Writes the block of the result, added to what was there if it should be.
     fn store(&mut self, task: &Task, result: Range<usize>) -> Result<()> {
+        let start = Instant::now();
         let len = result.len();
         let result = &mut self.results[result];
         let side = &self.contraction.form().output;
@@ -449,6 +483,9 @@ impl<T: Number> Rank<'_, T> {
             }
             self.old = Some(old);
         }
-        self.tensors.output.store(task.output, block)
+        self.tensors.output.store(task.output, block)?;
+        self.done.storing += start.elapsed().as_secs_f64();
+        self.done.tasks += 1;
+        Ok(())
     }
 }

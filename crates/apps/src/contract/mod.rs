@@ -40,7 +40,7 @@
 //!         left: &FileBlocks::whole(contraction.left(), a.clone())?,
 //!         right: &FileBlocks::whole(contraction.right(), b.clone())?,
 //!     };
-//!     let tasks = TaskCounter::new(comm, None, contraction.tasks())?;
+//!     let tasks = TaskCounter::new(comm, None, contraction.groups())?;
 //!     let resources = Resources::of(MemoryBudget::of(64 << 20));
 //!     let done = contract::<f64>(comm, &contraction, &tensors, &tasks, &resources)?;
 //!     assert_eq!(done.tasks, 2);
@@ -59,6 +59,7 @@ mod call_blocks;
 mod contraction;
 mod copy;
 mod counter;
+mod division;
 mod einsum;
 mod execute;
 mod expression;

@@ -85,7 +85,7 @@ impl<'a> Stage<'a> {
             left,
             right,
         };
-        let tasks = TaskCounter::new(self.comm, None, self.contraction.tasks())?;
+        let tasks = TaskCounter::new(self.comm, None, self.contraction.groups())?;
         let done = contract(
             self.comm,
             self.contraction,
