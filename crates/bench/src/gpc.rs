@@ -291,7 +291,7 @@ impl<'a> Bench<'a> {
             for (who, times) in measured {
                 let case = format!("{bytes} B; {}", Load::Busy.name());
                 let mut line = self.line(who, &case, op, bytes);
-                (line.best_s, line.median_s) = (times.best, times.quantile(0.5));
+                (line.best_s, line.median_s) = (times.best(), times.quantile(0.5));
                 line.ok = times.ok;
                 self.lines.push(line);
             }
@@ -333,7 +333,7 @@ impl<'a> Bench<'a> {
         let case = format!("8 B; spinning; {}", Load::Idle.name());
         for (who, times) in self.under(Load::Idle, players)? {
             let mut line = self.line(who, &case, "read", 8);
-            (line.best_s, line.median_s) = (times.best, times.quantile(0.5));
+            (line.best_s, line.median_s) = (times.best(), times.quantile(0.5));
             line.ok = times.ok;
             self.lines.push(line);
         }
@@ -389,7 +389,7 @@ type Who = (&'static str, &'static str);
 /// A line for each of some quantiles, and one as usual.
 fn distribution(line: Line, times: &Times) -> Vec<Line> {
     let mut lines = vec![Line {
-        best_s: times.best,
+        best_s: times.best(),
         median_s: times.quantile(0.5),
         ..line.clone()
     }];

@@ -18,14 +18,17 @@ pub(super) struct Player<'a> {
 /// What was measured of one.
 #[derive(Debug, Default)]
 pub(super) struct Times {
-    /// The average of the best round.
-    pub(super) best: f64,
     /// All calls, ascending.
     calls: Vec<f64>,
     pub(super) ok: bool,
 }
 
 impl Times {
+    /// The best call.
+    pub(super) fn best(&self) -> f64 {
+        self.quantile(0.0)
+    }
+
     /// What so large a part of the calls took at most.
     pub(super) fn quantile(&self, part: f64) -> f64 {
         let last = self.calls.len().saturating_sub(1);
@@ -48,7 +51,7 @@ pub(super) fn take_turns(players: &mut [Player<'_>], rounds: usize) -> Result<Ve
             let place = (step + round) % players.len();
             let (player, times) = (&mut players[place], &mut all[place]);
             let began = Instant::now();
-            let (mut calls, mut last, mut spent) = (0, began, Duration::ZERO);
+            let (mut calls, mut last) = (0, began);
             while calls < MOST && last - began < TURN {
                 let paused = last;
                 while last - paused < player.pause {
@@ -59,12 +62,7 @@ pub(super) fn take_turns(players: &mut [Player<'_>], rounds: usize) -> Result<Ve
                 if round > 0 {
                     times.calls.push((now - last).as_secs_f64());
                 }
-                spent += now - last;
                 (calls, last) = (calls + 1, now);
-            }
-            let average = spent.as_secs_f64() / calls as f64;
-            if round > 0 && (round == 1 || average < times.best) {
-                times.best = average;
             }
             times.ok = (player.check)()? && (times.ok || round == 0);
         }
