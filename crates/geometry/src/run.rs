@@ -247,6 +247,28 @@ impl Runs {
         Passes(runs)
     }
 
+    /// The runs of each tile that holds some, tile by tile, in file order; nothing
+    /// where the layout has no tiles.
+    pub fn tiles(&self) -> impl Iterator<Item = Runs> + Send + use<> {
+        let mut tiles = self.tiles.as_ref().map(Tiles::restarted);
+        if self.nest.first.is_none() {
+            tiles = None;
+        }
+        let mut runs = self.clone();
+        (runs.tiles, runs.pending) = (None, None);
+        std::iter::from_fn(move || {
+            let tiles = tiles.as_mut().filter(|tiles| !tiles.done)?;
+            tiles.fill(&mut runs.nest);
+            tiles.advance();
+            let mut tile = runs.clone();
+            let (_, touching, _) = tile.nest.totals();
+            tile.merging = touching > 0;
+            tile.finished = false;
+            tile.enter_box();
+            Some(tile)
+        })
+    }
+
     /// What the section takes from the file if gaps of up to `gap` bytes
     /// between its runs are read as well, without walking them.
     pub fn footprint(&self, gap: u64) -> Footprint {
@@ -322,7 +344,8 @@ impl Runs {
         self.inner_left -= passed;
     }
 
-    pub(crate) fn first_offset(&self) -> u64 {
+    /// Where the first byte of the section stands in the file.
+    pub fn first_offset(&self) -> u64 {
         self.nest.first.map_or(0, |run| run.file_offset)
     }
 

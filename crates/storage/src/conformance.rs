@@ -1,15 +1,17 @@
-//! What every [`Store`] must do, as a suite that backends and adapters run in
-//! their tests.
+//! What every [`Store`] and every [`Objects`] must do, as suites that backends
+//! and adapters run in their tests.
 //!
 //! Each check makes fresh, empty stores and panics with a message at the first
-//! violation of the contract stated in [`Store`]'s documentation.
+//! violation of the contract stated in the documentation of the trait.
 
 mod batches;
 mod capabilities;
 mod expect;
+mod objects;
 mod sequences;
 mod single;
 
+use crate::objects::Objects;
 use crate::store::Store;
 
 /// Makes a fresh, empty store.
@@ -44,4 +46,14 @@ pub fn check_in_memory(make: Make<'_>) {
     for seed in 1..=3 {
         sequences::random_operations(&*make(), seed);
     }
+}
+
+/// Runs the suite of named objects in a place that is fresh and empty.
+pub fn check_objects(place: &dyn Objects) {
+    objects::nothing(place);
+    objects::contents_and_ranges(place);
+    objects::replacement_and_removal(place);
+    objects::folders(place);
+    objects::impossible_keys(place);
+    objects::many_threads(place);
 }

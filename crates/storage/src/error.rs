@@ -113,6 +113,28 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// A named object, or a folder of them, could not be had or changed.
+    #[error("cannot {action} {object}: {source}")]
+    Object {
+        /// What was to be done: `read`, `write`, `list`.
+        action: &'static str,
+        /// The path or address of the object or folder.
+        object: String,
+        /// Why not.
+        source: io::Error,
+    },
+
+    /// A key that can name no object.
+    #[error("`{}` cannot name an object of {place}: {reason}", key.escape_debug())]
+    Key {
+        /// Where the object would be.
+        place: String,
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+
     /// A store was asked for with settings that make none.
     #[error("cannot make a {store}: {reason}")]
     Settings {
@@ -148,6 +170,16 @@ impl Error {
     pub fn set_length(store: impl Into<String>, len: u64, source: io::Error) -> Self {
         let store = store.into();
         Error::SetLength { store, len, source }
+    }
+
+    /// A named object with which `action` failed.
+    pub fn object(action: &'static str, object: impl Into<String>, source: io::Error) -> Self {
+        let object = object.into();
+        Error::Object {
+            action,
+            object,
+            source,
+        }
     }
 
     /// A failed sync of `store`.

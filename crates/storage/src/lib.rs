@@ -4,13 +4,15 @@
 //! or in batches that the backend may overlap. It knows nothing of arrays.
 //!
 //! - Backends: [`FileStore`] (page cache or direct I/O, batches by io_uring),
-//!   [`MemoryStore`], and [`StripedStore`] over several others.
+//!   [`MemoryStore`], [`StripedStore`] over several others, and [`ChunkStore`] of
+//!   chunks that can be had only whole.
 //! - Adapters, which are stores over a store: [`CountedStore`] counts and logs
 //!   the requests, [`ThrottledStore`] makes them as slow as a modelled device,
 //!   in real or virtual time, and [`FaultyStore`] makes them fail.
 //! - What a store may offer besides: its bytes as memory ([`Mapping`]), what
 //!   share of them is in the page cache ([`Store::cached`]), and locks of ranges
 //!   against other threads and programs ([`RangeLock`]).
+//! - Named byte strings: [`Objects`], of which a [`Directory`] is one.
 //! - [`conformance`]: what all of them, and any store made elsewhere, must do.
 //!
 //! ```
@@ -39,10 +41,12 @@ mod aligned;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod batch;
 mod bounce;
+mod chunked;
 pub mod conformance;
 mod counted;
 mod device;
 mod direct;
+mod directory;
 mod error;
 mod faulty;
 mod file;
@@ -51,8 +55,10 @@ mod forget;
 mod forward;
 mod mapping;
 mod memory;
+mod objects;
 mod range_lock;
 mod residency;
+mod scattered;
 mod store;
 mod striped;
 mod striping;
@@ -62,15 +68,19 @@ mod throttled;
 mod uring;
 
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
+pub use chunked::{ChunkStore, Chunks, Crew};
 pub use counted::{CountedStore, Counts, Request, RequestKind};
 pub use device::{Device, DeviceModel, Queues};
+pub use directory::Directory;
 pub use error::{Error, Result};
 pub use faulty::{Fault, FaultyStore, Operation};
 pub use file::{Access, Batching, FileOptions, FileStore};
 pub use forget::forget;
 pub use mapping::Mapping;
 pub use memory::MemoryStore;
+pub use objects::{Entry, Objects};
 pub use range_lock::{LockTable, RangeLock};
+pub use scattered::{Fragment, ScatteredStore};
 pub use store::{ReadRequest, Store, WriteRequest, fills_or_fails};
 pub use striped::StripedStore;
 pub use striping::{Piece, Striping};

@@ -20,15 +20,16 @@
 //! one to the other carries the time at which it was ready.
 //!
 //! Some capabilities are optional, and the provided methods say that they are
-//! missing: `map`, `cached`, `fetch`, `striping`, `lock` and `lock_shared`. An adapter that
-//! watches or changes the transfers must not pass `map` on, since it would not
-//! see those of a mapping.
+//! missing: `map`, `as_chunks`, `cached`, `fetch`, `striping`, `lock` and `lock_shared`. An
+//! adapter that watches or changes the transfers must not pass `map` or `as_chunks`
+//! on, since it would not see those of a mapping or of chunks.
 
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::chunked::ChunkStore;
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
 use crate::range_lock::RangeLock;
@@ -190,6 +191,11 @@ pub trait Store: Debug + Send + Sync {
     /// already, as when the caller waits for work in the background.
     fn wait_until(&self, time: Duration) {
         let _ = time;
+    }
+
+    /// The chunks that the bytes come in, if they can be had only whole.
+    fn as_chunks(&self) -> Option<&ChunkStore> {
+        None
     }
 
     /// As [`lock`](Store::lock), but shared: it keeps out those who lock alone,

@@ -1,0 +1,261 @@
+//! [`Directory`]: objects as the files of a local directory.
+//!
+//! A write goes to a hidden file beside the place, which then gets its name; so
+//! an object is complete or not there, and readers of the old one keep it.
+//! Hidden files that a killed program has left are not listed, and go with
+//! [`Objects::remove_all`].
+//!
+//! Nothing is synced file by file, which would cost a device write for each
+//! chunk; [`Objects::sync`] brings the file system to stable storage once.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::num::NonZero;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use crate::error::{Error, Result};
+use crate::file::{Access, FileStore};
+use crate::objects::{Entry, Objects, check_folder, check_key};
+use crate::store::Store;
+
+/// How the names of unfinished files end; they begin with a dot.
+const UNFINISHED: &str = ".partial";
+
+/// A local directory, which need not exist before the first write.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    path: PathBuf,
+    parallel: usize,
+}
+
+impl Directory {
+    /// The directory at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Directory {
+            path: path.into(),
+            parallel: thread::available_parallelism().map_or(1, NonZero::get),
+        }
+    }
+
+    /// Its path, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the object `key` is.
+    fn place(&self, key: &str) -> Result<PathBuf> {
+        check_key(&self.name(), key)?;
+        Ok(self.path.join(key))
+    }
+
+    fn folder(&self, folder: &str) -> Result<PathBuf> {
+        check_folder(&self.name(), folder)?;
+        Ok(self.path.join(folder))
+    }
+}
+
+/// Whether a file is not there, and no file can be where it would be.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory
+    )
+}
+
+/// The answer `missing` if a file is not there, and else an error.
+fn or_missing<T>(action: &'static str, path: &Path, source: io::Error, missing: T) -> Result<T> {
+    match is_missing(&source) {
+        true => Ok(missing),
+        false => Err(failed(action, path)(source)),
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let object = path.display().to_string();
+    move |source| Error::object(action, object, source)
+}
+
+/// Fills `buffer` from `offset` of an open file.
+fn read_at(file: &File, path: &Path, offset: u64, buffer: &mut [u8]) -> Result<bool> {
+    match file.read_exact_at(buffer, offset) {
+        Ok(()) => Ok(true),
+        Err(source) if source.kind() == ErrorKind::UnexpectedEof => Err(Error::UnexpectedEnd {
+            store: path.display().to_string(),
+            offset,
+            wanted: buffer.len() as u64,
+            end: file.metadata().map_or(offset, |found| found.len()),
+        }),
+        Err(source) => or_missing("read", path, source, false),
+    }
+}
+
+/// A new, hidden file in `folder`, which is made if need be.
+fn unfinished(folder: &Path) -> io::Result<(PathBuf, File)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let process = std::process::id();
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".{process}-{number}{UNFINISHED}"));
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        match file {
+            Ok(file) => return Ok((path, file)),
+            // A program on another machine has the same number, or had.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => fs::create_dir_all(folder)?,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Objects for Directory {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn parallel(&self) -> usize {
+        self.parallel
+    }
+
+    fn length(&self, key: &str) -> Result<Option<u64>> {
+        let path = self.place(key)?;
+        match fs::metadata(&path) {
+            Ok(found) if found.is_dir() => Ok(None),
+            Ok(found) => Ok(Some(found.len())),
+            Err(source) => or_missing("find", &path, source, None),
+        }
+    }
+
+    fn read(&self, key: &str, buffer: &mut Vec<u8>) -> Result<bool> {
+        let path = self.place(key)?;
+        buffer.clear();
+        match File::open(&path).and_then(|mut file| file.read_to_end(buffer)) {
+            Ok(_) => Ok(true),
+            Err(source) => {
+                buffer.clear();
+                or_missing("read", &path, source, false)
+            }
+        }
+    }
+
+    fn read_range(&self, key: &str, offset: u64, buffer: &mut [u8]) -> Result<bool> {
+        let path = self.place(key)?;
+        match File::open(&path) {
+            Ok(file) => read_at(&file, &path, offset, buffer),
+            Err(source) => or_missing("read", &path, source, false),
+        }
+    }
+
+    fn read_parts(&self, key: &str, parts: &[Range<usize>], buffer: &mut [u8]) -> Result<bool> {
+        let path = self.place(key)?;
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(source) => return or_missing("read", &path, source, false),
+        };
+        for part in parts {
+            if !read_at(&file, &path, part.start as u64, &mut buffer[part.clone()])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn write(&self, key: &str, data: &[u8]) -> Result<()> {
+        let path = self.place(key)?;
+        let folder = path.parent().unwrap_or(&self.path);
+        let (hidden, mut file) = unfinished(folder).map_err(failed("write", &path))?;
+        let written = file
+            .write_all(data)
+            .and_then(|()| fs::rename(&hidden, &path));
+        written.map_err(|source| {
+            let _ = fs::remove_file(&hidden);
+            failed("write", &path)(source)
+        })
+    }
+
+    fn remove(&self, key: &str) -> Result<()> {
+        let path = self.place(key)?;
+        match fs::remove_file(&path) {
+            Err(_) if path.is_dir() => Ok(()),
+            Err(source) => or_missing("remove", &path, source, ()),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn remove_all(&self, folder: &str) -> Result<()> {
+        let path = self.folder(folder)?;
+        match fs::remove_dir_all(&path) {
+            // An object has this name, and there is no folder.
+            Err(source) => or_missing("remove", &path, source, ()),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<Entry>> {
+        let path = self.folder(folder)?;
+        let names = match fs::read_dir(&path) {
+            Ok(names) => names,
+            Err(source) => return or_missing("list", &path, source, Vec::new()),
+        };
+        let mut entries = Vec::new();
+        for found in names {
+            let found = found.map_err(failed("list", &path))?;
+            // No key names what is not Unicode.
+            let Ok(name) = found.file_name().into_string() else {
+                continue;
+            };
+            if name.starts_with('.') && name.ends_with(UNFINISHED) {
+                continue;
+            }
+            // Links are followed, as they are when an object is read.
+            let length = match fs::metadata(found.path()) {
+                Ok(found) if found.is_dir() => None,
+                Ok(found) => Some(found.len()),
+                // Removed meanwhile, or a link to nothing.
+                Err(error) if is_missing(&error) => continue,
+                Err(source) => return Err(failed("list", &found.path())(source)),
+            };
+            entries.push(Entry { name, length });
+        }
+        entries.sort_unstable();
+        Ok(entries)
+    }
+
+    fn open(&self, key: &str) -> Result<Arc<dyn Store>> {
+        let store = FileStore::open(self.place(key)?, Access::ReadOnly)?;
+        Ok(Arc::new(store))
+    }
+
+    fn sync(&self) -> Result<()> {
+        match File::open(&self.path).and_then(|directory| sync_file_system(&directory)) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(Error::sync(self.name(), source))
+            }
+            // Nothing was written, or all of it is there.
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Brings the file system that holds `directory` to stable storage.
+#[cfg(target_os = "linux")]
+fn sync_file_system(directory: &File) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is open during the call.
+    match unsafe { libc::syncfs(directory.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Brings all file systems to stable storage.
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_: &File) -> io::Result<()> {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::sync() };
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! The [`Objects`] trait: named byte strings, in a directory or under a prefix
+//! of a bucket. What stores many small pieces (a Zarr array its chunks, a
+//! container its description) needs no more than this.
+//!
+//! A key is a path of names with `/` between them, relative to the place:
+//! `temperature/c/0/3`. Folders are what keys have in common; nobody makes
+//! them.
+//!
+//! Invariants:
+//! - An object is complete or not there, whatever happens to its writer; who
+//!   reads one while it is replaced gets all of the old or all of the new.
+//! - What is not there is an answer (`None`, `false`), not an error; all else
+//!   that keeps the bytes from coming is an error, never fewer bytes.
+//! - Messages name the object and never hold credentials.
+//! - Every method may be called by many threads at once, and where
+//!   [`Objects::parallel`] is large that is how it becomes fast.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::store::Store;
+
+/// One name in a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The name, without that of the folder.
+    pub name: String,
+    /// The bytes of the object; `None`: the entry is a folder.
+    pub length: Option<u64>,
+}
+
+impl Entry {
+    /// Whether other keys begin with this name.
+    pub fn is_folder(&self) -> bool {
+        self.length.is_none()
+    }
+}
+
+/// Named byte strings.
+pub trait Objects: Debug + Send + Sync {
+    /// What messages call the place: a path, or an address without credentials.
+    fn name(&self) -> String;
+
+    /// How many calls at a time pay off: cores for a directory, many more where
+    /// each waits for a network.
+    fn parallel(&self) -> usize;
+
+    /// The number of bytes of an object; `None`: it is not there.
+    fn length(&self, key: &str) -> Result<Option<u64>>;
+
+    /// Makes `buffer` all of an object, whatever it held. `false`: the object
+    /// is not there, and the buffer is empty.
+    fn read(&self, key: &str, buffer: &mut Vec<u8>) -> Result<bool>;
+
+    /// Fills `buffer` from `offset` of an object; past its end is
+    /// [`Error::UnexpectedEnd`]. `false`: the object is not there.
+    fn read_range(&self, key: &str, offset: u64, buffer: &mut [u8]) -> Result<bool>;
+
+    /// Brings the bytes `parts` of an object to the same places of `buffer`.
+    /// `false`: the object is not there.
+    fn read_parts(&self, key: &str, parts: &[Range<usize>], buffer: &mut [u8]) -> Result<bool> {
+        for part in parts {
+            if !self.read_range(key, part.start as u64, &mut buffer[part.clone()])? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes an object of `data`, or replaces it.
+    fn write(&self, key: &str, data: &[u8]) -> Result<()>;
+
+    /// Removes an object, if it is there.
+    fn remove(&self, key: &str) -> Result<()>;
+
+    /// Removes all objects of a folder and of those in it; `""` is the place
+    /// itself. Not at once: who looks meanwhile may find some of them.
+    fn remove_all(&self, folder: &str) -> Result<()>;
+
+    /// The objects and folders of a folder, one level, by name; `""` is the
+    /// place itself. A folder that nobody has written to is empty. What has
+    /// lost its objects one by one may still be listed.
+    fn list(&self, folder: &str) -> Result<Vec<Entry>>;
+
+    /// One object as a store for reading. It must be there.
+    fn open(&self, key: &str) -> Result<Arc<dyn Store>>;
+
+    /// Returns when all objects that were written are on stable storage.
+    fn sync(&self) -> Result<()>;
+}
+
+/// Checks that `key` can name an object everywhere: names, none of them empty
+/// or made of dots alone, with `/` between them.
+pub(crate) fn check_key(place: &str, key: &str) -> Result<()> {
+    let refuse = |reason| {
+        Err(Error::Key {
+            place: place.to_owned(),
+            key: key.to_owned(),
+            reason,
+        })
+    };
+    if key.split('/').any(|name| matches!(name, "" | "." | "..")) {
+        return refuse("its names, with `/` between them, must not be empty, `.` or `..`");
+    }
+    if key.contains(|letter: char| letter.is_control()) {
+        return refuse("it has control characters");
+    }
+    Ok(())
+}
+
+/// The same for a folder, which may be the place itself.
+pub(crate) fn check_folder(place: &str, folder: &str) -> Result<()> {
+    match folder {
+        "" => Ok(()),
+        _ => check_key(place, folder),
+    }
+}
