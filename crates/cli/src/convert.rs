@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Distribution, Error, LocalPlacement, Result,
-    parse_shape,
+    Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, Distribution, Error, LocalPlacement,
+    Result, parse_shape,
 };
 
+use crate::chunks::Chunking;
 use crate::rearrange::{Rearrange, Wanted, like};
 use crate::transpose::no_layout_of_raw;
 
@@ -28,6 +29,8 @@ Examples:
   outcore convert field.npy parts.oc --distribution 'block,block' --grid 2x2 --overlap 1,1
   outcore convert parts.oc other.oc --parts 6 --ranks 2         (from 4 local files to 6)
   outcore convert parts.oc whole.npy --memory 256MiB            (back to one file)
+  outcore convert field.npy field.zarr --chunks 256x256 --codec zstd:3 --ranks 2
+  outcore convert climate.zarr/t t.npy --memory 256MiB
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
     #[command(flatten)]
@@ -55,6 +58,11 @@ pub(crate) struct Convert {
     /// The layout of the output, as for 'create' [default: that of IN]
     #[arg(long)]
     layout: Option<Arrangement>,
+    /// The byte order of the output: little or big [default: that of IN]
+    #[arg(long, value_name = "ORDER")]
+    byte_order: Option<ByteOrder>,
+    #[command(flatten)]
+    chunking: Chunking,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -110,6 +118,12 @@ impl Convert {
                 "--resume cannot be used with --directories: each rank knows its own".into(),
             );
         }
+        self.chunking.check(output)?;
+        if output.starts_with("raw:") && self.byte_order.is_some() {
+            return Err(format!(
+                "--byte-order cannot be used with '{output}', which says its own"
+            ));
+        }
         no_layout_of_raw(self.layout.as_ref(), output)
     }
 
@@ -149,6 +163,10 @@ impl Convert {
         if let Some(layout) = &self.layout {
             descriptor.arrangement = layout.clone();
         }
+        if let Some(byte_order) = self.byte_order {
+            descriptor.byte_order = byte_order;
+        }
+        self.chunking.apply(&mut descriptor);
         Ok(descriptor)
     }
 

@@ -11,6 +11,7 @@ use outcore::{
 };
 
 use crate::bytes;
+use crate::chunks::Chunking;
 use crate::copy::Team;
 use crate::memory::Memory;
 use crate::progress::Progress;
@@ -19,7 +20,8 @@ use crate::ranks::{Ranks, print};
 /// Make an array on disk
 ///
 /// The ending of PATH says in which format: .oc is outcore's own (a directory
-/// with a descriptor and data), .npy is NumPy's; 'raw:FILE?shape=...&type=...'
+/// with a descriptor and data), .npy is NumPy's, .zarr is Zarr's version 3 (a name inside
+/// of such a directory makes a group; 'zarr2:NAME' makes version 2); 'raw:FILE?shape=...&type=...'
 /// makes a plain binary file and says there what the options --shape, --type,
 /// --layout and --byte-order say for the others. An array of zeros is sparse:
 /// it takes no time and no space, whatever its size.
@@ -29,6 +31,7 @@ Examples:
   outcore create field.oc --shape 4096x4096 --type f32
   outcore create field.oc --shape 4096x4096 --type f32 --layout tiled:64x64 --fill index
   outcore create noise.npy --shape 1000x1000x10 --type f64 --layout column --fill random --seed 7
+  outcore create climate.zarr/t --shape 365x720x1440 --type f32 --chunks 1x720x1440 --codec zstd:3
   outcore create big.oc --shape 524288x524288 --type f32            (1 TiB, at once)
   outcore create wide.oc --shape 65536x65536 --type f64 --stripe-unit 1MiB \\
       --stripe-directory /disk1 --stripe-directory /disk2")]
@@ -69,6 +72,8 @@ pub(crate) struct Create {
         requires = "stripe_directories"
     )]
     stripe_unit: u64,
+    #[command(flatten)]
+    chunking: Chunking,
     /// Replace what has this name
     #[arg(long)]
     force: bool,
@@ -106,6 +111,7 @@ impl Create {
             ("--stripe-directory", !self.stripe_directories.is_empty()),
         ];
         if self.path.starts_with("raw:") {
+            self.chunking.check(&self.path)?;
             return match own.iter().find(|(_, given)| *given) {
                 Some((option, _)) => Err(format!(
                     "{option} cannot be used with a 'raw:' description, which says everything \
@@ -114,6 +120,7 @@ impl Create {
                 None => Ok(()),
             };
         }
+        self.chunking.check(&self.path)?;
         match own[..2].iter().find(|(_, given)| !given) {
             Some((option, _)) => Err(format!("{option} is missing")),
             None => Ok(()),
@@ -164,6 +171,7 @@ impl Create {
         let mut descriptor = ArrayDescriptor::new(shape, element_type)
             .layout(self.layout.clone().unwrap_or_default());
         descriptor.byte_order = self.byte_order.unwrap_or(ByteOrder::NATIVE);
+        self.chunking.apply(&mut descriptor);
         descriptor.attributes = self.attributes.iter().cloned().collect();
         if !self.stripe_directories.is_empty() {
             descriptor.stripes = Some(Stripes {

@@ -91,7 +91,7 @@ impl Info {
 /// The facts in the order in which they are shown.
 fn facts(array: &Array) -> Vec<(&'static str, Value)> {
     let descriptor = array.descriptor();
-    vec![
+    let mut facts = vec![
         ("name", json!(array.name())),
         ("format", json!(array.format())),
         ("shape", json!(descriptor.shape)),
@@ -126,8 +126,27 @@ fn facts(array: &Array) -> Vec<(&'static str, Value)> {
                 }
             },
         ),
-        ("attributes", Value::Object(descriptor.attributes.clone())),
-    ]
+    ];
+    if let Some(tile) = descriptor
+        .arrangement
+        .tile
+        .as_ref()
+        .filter(|_| format_has_chunks(array))
+    {
+        facts.push(("chunks", json!(tile)));
+        facts.push(("codecs", json!(descriptor.codecs.to_string())));
+        facts.extend(descriptor.shard.iter().map(|shard| ("shard", json!(shard))));
+    }
+    let fill = descriptor.fill_value.iter();
+    facts.extend(fill.map(|value| ("fill_value", value.clone())));
+    let names = descriptor.axis_names.iter();
+    facts.extend(names.map(|names| ("axis_names", json!(names))));
+    facts.push(("attributes", Value::Object(descriptor.attributes.clone())));
+    facts
+}
+
+fn format_has_chunks(array: &Array) -> bool {
+    array.store().as_chunks().is_some()
 }
 
 fn placement_text(array: &Array) -> String {

@@ -6,6 +6,7 @@ mod bench;
 mod bytes;
 mod calibrate;
 mod checkpoint;
+mod chunks;
 mod contract;
 mod convert;
 mod copy;
@@ -17,6 +18,7 @@ mod fft;
 mod gather;
 mod info;
 mod laplace;
+mod ls;
 mod matmul;
 mod median;
 mod memory;
@@ -46,8 +48,9 @@ use clap::{Parser, Subcommand};
 /// Arrays larger than memory: create them, look at them, read and write
 /// strided sections of them, alone or with many ranks.
 ///
-/// ARRAY is an outcore directory (name.oc), a NumPy file (name.npy), or any
-/// binary file described as
+/// ARRAY is an outcore directory (name.oc), a NumPy file (name.npy), a Zarr array
+/// (name.zarr, or name.zarr/path in a group), a dataset of an HDF5 or NetCDF-4 file
+/// (name.h5:/group/data), or any binary file described as
 /// 'raw:data.bin?shape=4096x4096&type=f32&layout=column&offset=0'.
 ///
 /// SECTION is written in NumPy style, from 0 and without the upper bound
@@ -66,6 +69,7 @@ Examples:
   outcore write field.oc '0, :' --fill 1.5
   outcore gather field.oc --indices wanted.npy -o values.npy --ranks 4
   outcore info field.oc --json
+  outcore ls climate.zarr
   outcore convert field.oc parts.oc --placement local --parts 4
   outcore transpose field.oc turned.oc --memory 256MiB
   outcore checkpoint verify run
@@ -82,6 +86,7 @@ struct Cli {
 enum Command {
     Create(create::Create),
     Info(info::Info),
+    Ls(ls::Ls),
     Read(read::Read),
     Write(write::Write),
     Gather(gather::Gather),
@@ -124,6 +129,7 @@ impl Command {
             Self::Matmul(command) => command.check(),
             Self::Contract(command) => command.check(),
             Self::Info(_)
+            | Self::Ls(_)
             | Self::Write(_)
             | Self::Median(_)
             | Self::Laplace(_)
@@ -165,6 +171,7 @@ fn main() -> ExitCode {
         .and_then(|()| match cli.command {
             Command::Create(command) => command.run(),
             Command::Info(command) => command.run(),
+            Command::Ls(command) => command.run(),
             Command::Read(command) => command.run(),
             Command::Write(command) => command.run(),
             Command::Gather(command) => command.run(),

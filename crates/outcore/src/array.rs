@@ -28,11 +28,17 @@ use crate::plan::Plan;
 use crate::strategy::choose::{Estimate, Situation, Way};
 use crate::strategy::profile::StorageProfile;
 use crate::strategy::slices::Slices;
-use crate::strategy::{Direction, Strategy, Tuning};
+use crate::strategy::{Chunked, Direction, Strategy, Tuning};
 
 /// Gaps up to this many bytes are fetched as well: less than the system would read
 /// ahead anyway.
 const FETCH_GAP: u64 = 64 << 10;
+
+/// A store that answers more than this many requests at a time is far away.
+const MANY: usize = 16;
+
+/// The memory for chunks that are waited for together.
+const MANY_CHUNKS: u64 = 16 << 20;
 
 /// An array on disk.
 ///
@@ -377,14 +383,33 @@ impl Array {
 
     /// The same with the section's runs, which may lead to any buffer.
     pub(crate) fn plan_of(&self, section: &Section, runs: Runs, direction: Direction) -> Plan {
-        let way = self.situation(section, &runs, direction).way(&runs);
+        let way = match self.chunked() {
+            Some(chunked) => chunked.into(),
+            None => self.situation(section, &runs, direction).way(&runs),
+        };
         self.planned(runs, way)
     }
 
     /// The same with such a share of the data in the page cache.
     pub(crate) fn plan_cached(&self, runs: &Runs, direction: Direction, cached: f64) -> Plan {
-        let way = self.situation_of(direction, cached, None).way(runs);
+        let way = match self.chunked() {
+            Some(chunked) => chunked.into(),
+            None => self.situation_of(direction, cached, None).way(runs),
+        };
         self.planned(runs.clone(), way)
+    }
+
+    /// How the chunks of the store are moved, if the tiles are its chunks.
+    fn chunked(&self) -> Option<Chunked> {
+        let chunks = self.store.as_chunks()?.chunks();
+        let size = chunks.chunk_bytes() as u64;
+        // Answers from far away are waited for together.
+        let room = self.tuning.buffer.max(2 * size);
+        let room = match chunks.parallel() > MANY {
+            true => room.max(MANY_CHUNKS),
+            false => room,
+        };
+        self.layout.tile().map(|_| Chunked { size, room })
     }
 
     fn planned(&self, runs: Runs, Way { method, fetch }: Way) -> Plan {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use outcore_geometry::{Arrangement, Layout, element_count};
 use serde_json::{Map, Value};
 
+use crate::codec::Codecs;
 use crate::element::{ByteOrder, ElementType};
 use crate::error::{Error, Result};
 use crate::placement::LocalPlacement;
@@ -38,6 +39,16 @@ pub struct ArrayDescriptor {
     pub stripes: Option<Stripes>,
     /// How the data are spread over one file a rank; one file if `None`.
     pub local: Option<LocalPlacement>,
+    /// How chunks are encoded, in formats that have chunks (which are the tiles of
+    /// the arrangement); none leaves them as they are.
+    pub codecs: Codecs,
+    /// The shape of what is stored together as one object, if that is several
+    /// chunks (a shard of Zarr).
+    pub shard: Option<Vec<u64>>,
+    /// What elements hold that nobody has written; zero if `None`.
+    pub fill_value: Option<Value>,
+    /// The names of the axes, if they have some.
+    pub axis_names: Option<Vec<String>>,
     /// Whatever the user wants to keep with the array.
     pub attributes: Map<String, Value>,
 }
@@ -61,6 +72,10 @@ impl ArrayDescriptor {
             arrangement: Arrangement::default(),
             stripes: None,
             local: None,
+            codecs: Codecs::default(),
+            shard: None,
+            fill_value: None,
+            axis_names: None,
             attributes: Map::new(),
         }
     }
@@ -89,6 +104,18 @@ impl ArrayDescriptor {
         self
     }
 
+    /// With chunks encoded so.
+    pub fn codecs(mut self, codecs: Codecs) -> Self {
+        self.codecs = codecs;
+        self
+    }
+
+    /// With so many elements along each axis stored as one object.
+    pub fn sharded(mut self, shape: &[u64]) -> Self {
+        self.shard = Some(shape.to_vec());
+        self
+    }
+
     /// With an attribute.
     pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.attributes.insert(name.into(), value.into());
@@ -104,6 +131,8 @@ impl ArrayDescriptor {
         turned.shape = permuted(&self.shape, axes);
         let tile = &self.arrangement.tile;
         turned.arrangement.tile = tile.as_ref().map(|tile| permuted(tile, axes));
+        turned.axis_names = self.axis_names.as_ref().map(|names| permuted(names, axes));
+        turned.shard = self.shard.as_ref().map(|shard| permuted(shard, axes));
         (turned.stripes, turned.local) = (None, None);
         Ok(turned)
     }
@@ -148,8 +177,8 @@ impl ArrayDescriptor {
 }
 
 /// What belongs to axis `axes[k]` in place `k`.
-pub(crate) fn permuted(of_axes: &[u64], axes: &[usize]) -> Vec<u64> {
-    axes.iter().map(|axis| of_axes[*axis]).collect()
+pub(crate) fn permuted<T: Clone>(of_axes: &[T], axes: &[usize]) -> Vec<T> {
+    axes.iter().map(|axis| of_axes[*axis].clone()).collect()
 }
 
 /// Fails unless `axes` names each of `count` axes once.

@@ -14,7 +14,8 @@ use outcore_transport::Comm;
 use crate::array::Array;
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
-use crate::format::{Location, native, npy};
+use crate::format::location::USUAL_DATASET;
+use crate::format::{Location, hdf5, native, npy, zarr};
 
 /// An array under construction; it can be used like an [`Array`].
 #[derive(Debug)]
@@ -208,6 +209,9 @@ impl Unnamed {
         let place = Location::of_new(name)?;
         let path = place.path();
         check_free(name, &place, replace)?;
+        if let Location::Zarr { path, version } = &place {
+            make_groups(parent(path), *version)?;
+        }
         if let Err(source) = std::fs::metadata(parent(path)) {
             return Err(Error::file("create", path, source));
         }
@@ -220,6 +224,11 @@ impl Unnamed {
                 native::create(name, path, descriptor, &mut temporary.outside)?
             }
             Location::Npy(path) => npy::create(name, path, descriptor)?,
+            Location::Zarr { path, version } => zarr::create(name, path, descriptor, *version)?,
+            Location::Hdf5 { path, inner } => {
+                let inner = inner.as_deref().unwrap_or(USUAL_DATASET);
+                hdf5::create(name, path, inner, descriptor)?
+            }
             Location::Raw(raw) => {
                 let layout = raw.descriptor.check(name)?;
                 let end = file_end(name, raw.offset, layout.byte_len())?;
@@ -280,6 +289,18 @@ impl Deref for Draft {
     }
 }
 
+/// Makes the groups that a new array lies in, from the one that ends in .zarr on.
+fn make_groups(folder: &Path, version: u8) -> Result<()> {
+    let ends = |path: &&Path| path.extension().is_some_and(|ending| ending == "zarr");
+    let Some(root) = folder.ancestors().find(ends) else {
+        return Ok(());
+    };
+    let mut inside: Vec<&Path> = folder.ancestors().collect();
+    inside.retain(|path| path.starts_with(root));
+    let mut from_root = inside.into_iter().rev();
+    from_root.try_for_each(|path| zarr::create_group(path, version))
+}
+
 /// Fails if something has the name that must not be replaced: anything at all
 /// without `replace`; with it, what is not an array or file of the same kind.
 fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
@@ -296,13 +317,19 @@ fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
     let same_kind = match place {
         Location::Native(path) => found.is_dir() && native::is_array(path),
         Location::Npy(_) | Location::Raw(_) => found.is_file(),
+        Location::Zarr { path, .. } => found.is_dir() && zarr::is_array(path),
+        // The other datasets of a file would go with it.
+        Location::Hdf5 { path, inner } => {
+            hdf5::holds_only(path, inner.as_deref().unwrap_or(USUAL_DATASET))
+        }
     };
     if same_kind {
         return Ok(());
     }
     Err(Error::format(
         name,
-        "what has this name now is neither a plain file nor an outcore array, so it is not replaced",
+        "what has this name now is neither a plain file nor an array of the same kind (or a file \
+         with other datasets), so it is not replaced",
     ))
 }
 

@@ -5,7 +5,7 @@
 //! straight into the caller's buffer or writes straight from it. Only a write
 //! that reverses bytes goes through a staging buffer of bounded size, since
 //! the caller's data must not change. The paths of the other methods
-//! are in `sieved` and `mapped`.
+//! are in `sieved`, `mapped` and `chunked`.
 //!
 //! Who may write next to whom. Writes that touch nothing but the section's bytes
 //! (direct, mapped, sieved without gaps) share a lock of the stretch they write
@@ -17,6 +17,7 @@
 //! has gaps.
 
 mod ahead;
+mod chunked;
 pub(crate) mod copy;
 pub(crate) mod image;
 mod mapped;
@@ -50,18 +51,21 @@ pub(crate) enum Transfer<'a> {
 pub(crate) fn execute(plan: &Plan, store: &dyn Store, transfer: Transfer<'_>) -> Result<()> {
     match (transfer, plan.method) {
         (Transfer::Read(buffer), method) => {
-            match method {
-                Method::Direct => read(plan, store, buffer)?,
-                Method::Mapped(_) if mapped::read(plan, store, buffer)? => {}
-                Method::Sieving(sieve) | Method::Mapped(sieve) => {
-                    sieved::read(plan, sieve, store, buffer)?
+            match (method, store.as_chunks()) {
+                (Method::Chunked(chunked), Some(chunks)) => {
+                    chunked::execute(plan, chunks, chunked.room, Transfer::Read(&mut *buffer))?
                 }
+                _ => read_by(method, plan, store, buffer)?,
             }
             if let Some(width) = plan.swap {
                 swap_bytes(buffer, width);
             }
             Ok(())
         }
+        (Transfer::Write(data), Method::Chunked(chunked)) => match store.as_chunks() {
+            Some(chunks) => chunked::execute(plan, chunks, chunked.room, Transfer::Write(data)),
+            None => write(plan, store, data),
+        },
         (Transfer::Write(data), Method::Sieving(sieve)) => sieved::write(plan, sieve, store, data),
         (Transfer::Write(data), Method::Mapped(_))
             if plan.swap.is_none() && mapped::write(plan, store, data)? =>
@@ -70,6 +74,14 @@ pub(crate) fn execute(plan: &Plan, store: &dyn Store, transfer: Transfer<'_>) ->
         }
         // Where a mapping cannot be written: only what was asked for.
         (Transfer::Write(data), Method::Direct | Method::Mapped(_)) => write(plan, store, data),
+    }
+}
+
+fn read_by(method: Method, plan: &Plan, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {
+    match method {
+        Method::Direct | Method::Chunked(_) => read(plan, store, buffer),
+        Method::Mapped(_) if mapped::read(plan, store, buffer)? => Ok(()),
+        Method::Sieving(sieve) | Method::Mapped(sieve) => sieved::read(plan, sieve, store, buffer),
     }
 }
 

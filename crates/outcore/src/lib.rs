@@ -36,6 +36,7 @@ mod bits;
 mod budget;
 mod bytes;
 mod checkpoint;
+mod codec;
 mod collective;
 mod descriptor;
 mod distributed;
@@ -66,6 +67,7 @@ pub use checkpoint::{
     Checkpoint, CheckpointEntry, Checkpoints, Damage, Savable, Saved, SavedArray, Scattered,
     Snapshot,
 };
+pub use codec::{Blosc, BloscCompressor, BloscShuffle, Codec, Codecs};
 pub use collective::{
     Carrier, Collective, CollectiveEstimate, CollectivePlan, CollectiveWay, DomainAccount,
     DomainKind, ExchangeCost, Moved, Phases,
@@ -76,6 +78,7 @@ pub use draft::{Draft, SharedDraft};
 pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
+pub use format::{Item, list};
 pub use global::{
     Answer, Arithmetic, Balance, BlockSource, Blocks, CacheCounts, Call, DiskOptions, DiskResident,
     Disks, GlobalArray, Located, MemoryLevels, NodeArray, OthersDisks, PendingGet, PendingPut,

@@ -8,7 +8,7 @@ use outcore_geometry::{Footprint, Runs};
 use crate::strategy::choose::Way;
 use crate::strategy::fetch::Fetch;
 use crate::strategy::sieving::{Accesses, Sieve};
-use crate::strategy::{Method, Strategy};
+use crate::strategy::{Chunked, Method, Strategy};
 
 /// What moves between a store and a buffer, whichever way.
 #[derive(Debug, Clone)]
@@ -75,6 +75,11 @@ impl Plan {
                 }))
             }
             Method::Mapped(_) => Box::new(std::iter::empty()),
+            Method::Chunked(Chunked { size, .. }) => Box::new(
+                self.runs
+                    .tiles()
+                    .map(move |tile| (tile.first_offset() / size * size, size)),
+            ),
         }
     }
 
@@ -92,7 +97,7 @@ impl fmt::Display for Plan {
         let (runs, useful) = self.runs.totals();
         let (requests, moved) = match self.method {
             Method::Direct => (runs, useful),
-            Method::Sieving(_) => (self.requests(), self.moved_bytes()),
+            Method::Sieving(_) | Method::Chunked(_) => (self.requests(), self.moved_bytes()),
             Method::Mapped(_) => (0, useful),
         };
         writeln!(f, "strategy  {}", self.strategy())?;

@@ -7,6 +7,7 @@ mod bad_usage;
 mod checkpoint;
 mod collective;
 mod commands;
+mod containers;
 mod contract;
 mod convert;
 mod crash;

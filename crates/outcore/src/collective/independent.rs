@@ -185,7 +185,9 @@ impl Course {
         *self.counts.get_or_init(|| match self.plan.method {
             Method::Direct => self.plan.runs.totals(),
             Method::Mapped(_) => (0, self.plan.useful_bytes()),
-            Method::Sieving(_) => (self.plan.requests(), self.plan.moved_bytes()),
+            Method::Sieving(_) | Method::Chunked(_) => {
+                (self.plan.requests(), self.plan.moved_bytes())
+            }
         })
     }
 }

@@ -3,6 +3,8 @@
 
 use outcore_geometry::Pass;
 
+use crate::element::swap_bytes;
+
 /// Copies `pass` out of `image`, which holds the file from `image_offset` on,
 /// into `buffer`.
 pub(crate) fn gather(pass: &Pass, image: &[u8], image_offset: u64, buffer: &mut [u8]) {
@@ -119,6 +121,15 @@ pub(crate) unsafe fn scatter_to(
             (image.0.add(to), pass.file_step as usize),
             (pass.count as usize, pass.first.len as usize),
         );
+    }
+}
+
+/// Reverses the bytes of the numbers of a pass in `image`, which holds the file from
+/// `image_offset` on.
+pub(super) fn swap_pass(pass: &Pass, image: &mut [u8], image_offset: u64, width: usize) {
+    for run in (0..pass.count).map(|at| pass.run(at)) {
+        let from = (run.file_offset - image_offset) as usize;
+        swap_bytes(&mut image[from..from + run.len as usize], width);
     }
 }
 

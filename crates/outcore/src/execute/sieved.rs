@@ -10,12 +10,10 @@
 //! What is not in the page cache is asked for before: the next batches come from
 //! the device while the runs of this one are copied.
 
-use outcore_geometry::Pass;
 use outcore_storage::{ReadRequest, Store, WriteRequest};
 
 use super::ahead::Ahead;
-use super::copy::{gather, scatter};
-use crate::element::swap_bytes;
+use super::copy::{gather, scatter, swap_pass};
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::strategy::batch::Batch;
@@ -110,7 +108,7 @@ pub(super) fn write(plan: &Plan, sieve: Sieve, store: &dyn Store, data: &[u8]) -
             for pass in &batch.copies[access.copies.clone()] {
                 scatter(pass, data, piece, access.offset);
                 if let Some(width) = plan.swap {
-                    swap_runs(pass, piece, access.offset, width);
+                    swap_pass(pass, piece, access.offset, width);
                 }
             }
         }
@@ -141,12 +139,4 @@ pub(super) fn write(plan: &Plan, sieve: Sieve, store: &dyn Store, data: &[u8]) -
         drop(lock);
     }
     Ok(())
-}
-
-/// Reverses the bytes of the numbers of a pass.
-fn swap_runs(pass: &Pass, image: &mut [u8], image_offset: u64, width: usize) {
-    for run in (0..pass.count).map(|at| pass.run(at)) {
-        let from = (run.file_offset - image_offset) as usize;
-        swap_bytes(&mut image[from..from + run.len as usize], width);
-    }
 }

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::format::npy;
 use crate::format::raw::RawFile;
+use crate::format::{hdf5, native, npy, zarr};
 
 /// Where an array is and in which format.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +17,27 @@ pub(crate) enum Location {
     Npy(PathBuf),
     /// Any file, described in the text itself.
     Raw(Box<RawFile>),
+    /// A Zarr array: a directory with a description and chunks.
+    Zarr {
+        /// Where it is.
+        path: PathBuf,
+        /// The version that a new one has.
+        version: u8,
+    },
+    /// A dataset of an HDF5 (or NetCDF-4) file.
+    Hdf5 {
+        /// The file.
+        path: PathBuf,
+        /// The dataset, as in `/group/data`; `None`: the only one.
+        inner: Option<String>,
+    },
 }
+
+/// The dataset of a new HDF5 file if nobody names it.
+pub(crate) const USUAL_DATASET: &str = "/data";
+
+/// What the name of a new array of version 2 begins with.
+const ZARR_2: &str = "zarr2:";
 
 impl Location {
     /// The array that exists under `text`.
@@ -25,20 +45,34 @@ impl Location {
         if let Some(raw) = text.strip_prefix("raw:") {
             return Ok(Self::Raw(RawFile::parse(raw)?.into()));
         }
-        let path = PathBuf::from(text);
+        if let Some((path, inner)) = with_inner(text)
+            && hdf5::is_file(path)
+        {
+            return Ok(Self::Hdf5 {
+                path: path.into(),
+                inner: Some(inner.into()),
+            });
+        }
+        let path = PathBuf::from(text.strip_prefix(ZARR_2).unwrap_or(text));
         let metadata =
             std::fs::metadata(&path).map_err(|source| Error::file("open", &path, source))?;
         if metadata.is_dir() {
+            if !native::is_array(&path) && (is_zarr(&path) || zarr::is_node(&path)?) {
+                return Ok(Self::Zarr { path, version: 3 });
+            }
             return Ok(Self::Native(path));
         }
         if path.extension().is_some_and(|extension| extension == "npy") || begins_as_npy(&path)? {
             return Ok(Self::Npy(path));
         }
+        if hdf5::is_file(&path) {
+            return Ok(Self::Hdf5 { path, inner: None });
+        }
         Err(Error::format(
             text,
             format!(
-                "this is neither an outcore directory nor a .npy file; describe plain data as \
-                 'raw:{text}?shape=4096x4096&type=f32&layout=row&offset=0'"
+                "this is neither an outcore directory nor a Zarr array nor an HDF5 or .npy file; describe \
+                 plain data as 'raw:{text}?shape=4096x4096&type=f32&layout=row&offset=0'"
             ),
         ))
     }
@@ -48,14 +82,32 @@ impl Location {
         if let Some(raw) = text.strip_prefix("raw:") {
             return Ok(Self::Raw(RawFile::parse(raw)?.into()));
         }
+        let (text, version) = match text.strip_prefix(ZARR_2) {
+            Some(text) => (text, 2),
+            None => (text, 3),
+        };
         let path = PathBuf::from(text.trim_end_matches('/'));
+        if version == 2 || is_zarr(&path) {
+            return Ok(Self::Zarr { path, version });
+        }
+        let (file, inner) = match with_inner(text) {
+            Some((file, inner)) => (file, Some(inner.to_owned())),
+            None => (path.as_path(), None),
+        };
+        if let Some("h5" | "hdf5") = file.extension().and_then(|ending| ending.to_str()) {
+            return Ok(Self::Hdf5 {
+                path: file.into(),
+                inner: inner.or_else(|| Some(USUAL_DATASET.into())),
+            });
+        }
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("oc") => Ok(Self::Native(path)),
             Some("npy") => Ok(Self::Npy(path)),
             _ => Err(Error::format(
                 text,
-                "the name of a new array must end in .oc (outcore's own format) or .npy (NumPy), \
-                 or be a 'raw:' description",
+                "the name of a new array must end in .oc (outcore's own format), .zarr (or lie in \
+                 such a directory), .h5 (perhaps with a dataset, as in file.h5:/group/data) or \
+                 .npy (NumPy), or be a 'raw:' description",
             )),
         }
     }
@@ -63,7 +115,10 @@ impl Location {
     /// The file or directory.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::Native(path) | Self::Npy(path) => path,
+            Self::Native(path)
+            | Self::Npy(path)
+            | Self::Zarr { path, .. }
+            | Self::Hdf5 { path, .. } => path,
             Self::Raw(raw) => &raw.path,
         }
     }
@@ -74,6 +129,8 @@ impl Location {
             Self::Native(_) => "native",
             Self::Npy(_) => "npy",
             Self::Raw(_) => "raw",
+            Self::Zarr { .. } => "zarr",
+            Self::Hdf5 { .. } => "hdf5",
         }
     }
 
@@ -82,6 +139,14 @@ impl Location {
         match self {
             Self::Native(_) => Self::Native(path),
             Self::Npy(_) => Self::Npy(path),
+            Self::Zarr { version, .. } => Self::Zarr {
+                path,
+                version: *version,
+            },
+            Self::Hdf5 { inner, .. } => Self::Hdf5 {
+                path,
+                inner: inner.clone(),
+            },
             Self::Raw(raw) => {
                 let mut moved = raw.clone();
                 moved.path = path;
@@ -89,6 +154,22 @@ impl Location {
             }
         }
     }
+}
+
+/// The file and the name in it, of `file.h5:/group/data`.
+fn with_inner(text: &str) -> Option<(&Path, &str)> {
+    let (path, inner) = text.rsplit_once(':')?;
+    let fits = !path.is_empty() && !inner.is_empty();
+    fits.then_some((Path::new(path), inner))
+}
+
+/// Whether a directory in the path has the ending of Zarr.
+fn is_zarr(path: &Path) -> bool {
+    path.components().any(|part| {
+        Path::new(&part)
+            .extension()
+            .is_some_and(|ending| ending == "zarr")
+    })
 }
 
 fn begins_as_npy(path: &Path) -> Result<bool> {
@@ -101,8 +182,14 @@ fn begins_as_npy(path: &Path) -> Result<bool> {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Native(path) | Self::Npy(path) => write!(f, "{}", path.display()),
+            Self::Native(path) | Self::Npy(path) | Self::Zarr { path, .. } => {
+                write!(f, "{}", path.display())
+            }
             Self::Raw(raw) => write!(f, "{raw}"),
+            Self::Hdf5 { path, inner } => match inner {
+                Some(inner) => write!(f, "{}:{inner}", path.display()),
+                None => write!(f, "{}", path.display()),
+            },
         }
     }
 }

@@ -1,19 +1,86 @@
 //! From the name of an array to its descriptor and its bytes, one file per
 //! format. Everything above sees only an [`Opened`].
 
+pub(crate) mod fields;
+pub(crate) mod hdf5;
 pub(crate) mod location;
 pub(crate) mod native;
 pub(crate) mod npy;
+pub(crate) mod place;
 pub(crate) mod raw;
+pub(crate) mod value;
+pub(crate) mod zarr;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use outcore_storage::{Access, FileStore, Store};
+use serde_json::{Map, Value};
 
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 pub(crate) use location::Location;
+
+/// What a container holds under one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// The path inside the container; empty for what the container is itself.
+    pub path: String,
+    /// What describes the array; `None`: a group, or what cannot be opened.
+    pub array: Option<ArrayDescriptor>,
+    /// Why it cannot be opened as an array, though it is none of the groups.
+    pub problem: Option<String>,
+    /// What its maker keeps with it.
+    pub attributes: Map<String, Value>,
+}
+
+/// All groups and arrays of the container `name`; of an array, that alone.
+///
+/// ```no_run
+/// for item in outcore::list("climate.zarr")? {
+///     println!("{} {}", item.path, if item.array.is_some() { "array" } else { "group" });
+/// }
+/// # Ok::<(), outcore::Error>(())
+/// ```
+pub fn list(name: &str) -> Result<Vec<Item>> {
+    match Location::of_existing(name)? {
+        Location::Zarr { path, .. } => zarr::list(&path),
+        Location::Hdf5 { path, inner: None } => list_hdf5(&path),
+        location => {
+            let descriptor = open(&location, Access::ReadOnly)?.descriptor;
+            Ok(vec![Item {
+                path: String::new(),
+                attributes: descriptor.attributes.clone(),
+                array: Some(descriptor),
+                problem: None,
+            }])
+        }
+    }
+}
+
+fn list_hdf5(path: &Path) -> Result<Vec<Item>> {
+    let nodes = hdf5::list(path)?.into_iter();
+    let item = |node: hdf5::Node| {
+        let opened = match node.dataset {
+            Some(_) => Some(hdf5::open(path, Some(&node.path), Access::ReadOnly)),
+            None => None,
+        };
+        let (array, problem) = match opened {
+            Some(Ok(opened)) => (Some(opened.descriptor), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, None),
+        };
+        Item {
+            path: node.path.trim_start_matches('/').into(),
+            attributes: array
+                .as_ref()
+                .map_or_else(Map::new, |array| array.attributes.clone()),
+            array,
+            problem,
+        }
+    };
+    Ok(nodes.map(item).collect())
+}
 
 /// An array's descriptor and its bytes.
 #[derive(Debug)]
@@ -58,6 +125,8 @@ pub(crate) fn open(location: &Location, access: Access) -> Result<Opened> {
         Location::Native(path) => native::open(path, access),
         Location::Npy(path) => npy::open(path, access),
         Location::Raw(raw) => raw.open(access),
+        Location::Zarr { path, .. } => zarr::open(path, access),
+        Location::Hdf5 { path, inner } => hdf5::open(path, inner.as_deref(), access),
     }
 }
 

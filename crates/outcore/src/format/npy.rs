@@ -185,7 +185,7 @@ fn parse_tuple(list: &str) -> Result<Vec<u64>, String> {
         .collect()
 }
 
-fn parse_descr(code: &str) -> Result<(ElementType, ByteOrder), String> {
+pub(crate) fn parse_descr(code: &str) -> Result<(ElementType, ByteOrder), String> {
     let (byte_order, name) = match code.split_at_checked(1) {
         Some(("<", name)) => (ByteOrder::Little, name),
         Some((">", name)) => (ByteOrder::Big, name),
@@ -203,7 +203,7 @@ fn parse_descr(code: &str) -> Result<(ElementType, ByteOrder), String> {
     })
 }
 
-fn numpy_code(element: ElementType) -> String {
+pub(crate) fn numpy_code(element: ElementType) -> String {
     let kind = match element {
         ElementType::Bool => 'b',
         ElementType::C64 | ElementType::C128 => 'c',

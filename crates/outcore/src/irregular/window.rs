@@ -97,7 +97,7 @@ impl Part {
                 let cached = array.store().cached(array.data_offset() + offset, len);
                 cached.is_some_and(|share| share >= ALL_CACHED)
             }
-            Strategy::Direct | Strategy::Sieving => false,
+            Strategy::Direct | Strategy::Sieving | Strategy::Chunked => false,
         };
         if wanted {
             self.mapping = array.store().map()?;
@@ -483,7 +483,9 @@ impl File<'_> {
         let elements: u64 = segments.iter().map(|segment| segment.elements).sum();
         match self.array.tuning().strategy {
             Strategy::Direct | Strategy::Mapped => true,
-            Strategy::Auto | Strategy::Sieving => elements.saturating_mul(4) < self.records as u64,
+            Strategy::Auto | Strategy::Chunked | Strategy::Sieving => {
+                elements.saturating_mul(4) < self.records as u64
+            }
         }
     }
 

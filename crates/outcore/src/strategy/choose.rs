@@ -28,7 +28,7 @@ use super::profile::StorageProfile;
 use super::rehearse::Rehearsal;
 use super::sieving::Sieve;
 use super::slices::Slices;
-use super::{Direction, Method, Strategy, Tuning};
+use super::{Chunked, Direction, Method, Strategy, Tuning};
 
 const PAGE: u64 = 4096;
 
@@ -78,6 +78,15 @@ pub(crate) struct Way {
     pub(crate) method: Method,
     /// What is asked for in advance.
     pub(crate) fetch: Option<Fetch>,
+}
+
+impl From<Chunked> for Way {
+    fn from(chunked: Chunked) -> Self {
+        Self {
+            method: Method::Chunked(chunked),
+            fetch: None,
+        }
+    }
 }
 
 /// What a section is to be moved by.
@@ -139,7 +148,7 @@ impl Situation<'_> {
             Strategy::Direct => self.direct(&counts).way,
             Strategy::Sieving => self.sieving(&counts).way,
             Strategy::Mapped => self.mapped(&counts).way,
-            Strategy::Auto => self.best(runs).way,
+            Strategy::Auto | Strategy::Chunked => self.best(runs).way,
         }
     }
 

@@ -35,10 +35,13 @@ pub enum Strategy {
     /// open array keeps: no system call for each run. The best there is for
     /// short runs of a file that is in memory.
     Mapped,
+    /// Chunk by chunk, each decoded once: what is done with arrays of compressed
+    /// chunks, and with no others, whatever was asked for.
+    Chunked,
 }
 
 impl Strategy {
-    /// All of them.
+    /// All that can be asked for.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Direct, Self::Sieving, Self::Mapped];
 
     /// The name in texts.
@@ -48,6 +51,7 @@ impl Strategy {
             Self::Direct => "direct",
             Self::Sieving => "sieving",
             Self::Mapped => "mapped",
+            Self::Chunked => "chunked",
         }
     }
 }
@@ -121,6 +125,17 @@ pub(crate) enum Method {
     /// Through a mapping; where there is none, sieving for reads and direct
     /// for writes.
     Mapped(sieving::Sieve),
+    /// Chunk by chunk.
+    Chunked(Chunked),
+}
+
+/// How chunks are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chunked {
+    /// The bytes of a chunk.
+    pub(crate) size: u64,
+    /// The bytes that chunks under way may take.
+    pub(crate) room: u64,
 }
 
 impl Method {
@@ -129,6 +144,7 @@ impl Method {
             Self::Direct => Strategy::Direct,
             Self::Sieving(_) => Strategy::Sieving,
             Self::Mapped(_) => Strategy::Mapped,
+            Self::Chunked(_) => Strategy::Chunked,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Rehearsal<'_> {
                 (batches, self.share(end))
             }
             // Nothing can be mapped.
-            Method::Direct | Method::Mapped(_) => {
+            Method::Direct | Method::Mapped(_) | Method::Chunked(_) => {
                 let (count, _) = self.runs.totals();
                 let share = (most as f64 / count.max(1) as f64).min(1.0);
                 (self.runs_in_batches(most).collect(), share)

@@ -1,0 +1,62 @@
+//! The options of formats that have chunks: their shape, what encodes them, shards.
+
+use clap::Args;
+use outcore::{ArrayDescriptor, Codecs};
+
+use crate::create::{Shape, parse_shape_argument};
+
+/// How the chunks of a new array are made.
+#[derive(Args)]
+#[command(next_help_heading = "Options of formats with chunks (.zarr)")]
+pub(crate) struct Chunking {
+    /// The shape of a chunk, as in 256x256 [default: the tiles of the layout, or about 1 MiB]
+    #[arg(long, value_name = "SHAPE", value_parser = parse_shape_argument)]
+    chunks: Option<Shape>,
+    /// What encodes chunks: none, zstd:3, gzip:5, lz4, blosc:lz4:5:shuffle, shuffle,deflate:4
+    #[arg(long, value_name = "CODECS")]
+    codec: Option<Codecs>,
+    /// The shape of what is kept in one file, as in 2048x2048: several chunks together
+    #[arg(long, value_name = "SHAPE", value_parser = parse_shape_argument)]
+    shard: Option<Shape>,
+}
+
+/// Whether arrays of this name have chunks.
+pub(crate) fn has_chunks(name: &str) -> bool {
+    name.starts_with("zarr2:")
+        || name
+            .split('/')
+            .any(|part| part.len() > 5 && part.ends_with(".zarr"))
+}
+
+impl Chunking {
+    /// Fails if an option is given that the format of `output` does not have.
+    pub(crate) fn check(&self, output: &str) -> Result<(), String> {
+        let given = [
+            ("--chunks", self.chunks.is_some()),
+            ("--codec", self.codec.is_some()),
+            ("--shard", self.shard.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((option, _)) if !has_chunks(output) => Err(format!(
+                "{option} is for formats with chunks, and '{output}' is not of such a format; \
+                 a name ending in .zarr is"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts into `descriptor` what was asked for.
+    pub(crate) fn apply(&self, descriptor: &mut ArrayDescriptor) {
+        if let Some(Shape(chunks)) = &self.chunks {
+            descriptor.arrangement.tile = Some(chunks.clone());
+            // Shards of another array need not fit.
+            descriptor.shard = None;
+        }
+        if let Some(codec) = &self.codec {
+            descriptor.codecs = codec.clone();
+        }
+        if let Some(Shape(shard)) = &self.shard {
+            descriptor.shard = Some(shard.clone());
+        }
+    }
+}

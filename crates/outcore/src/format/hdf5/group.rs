@@ -1,0 +1,149 @@
+//! Groups: the names in them and what these lead to.
+
+use super::first_tree;
+use super::fractal_heap::FractalHeap;
+use super::object_header::{Message, ObjectHeader, kind};
+use super::second_tree;
+use super::source::Source;
+use crate::format::fields::{Fields, Parsed, text_of};
+
+/// Groups with more names are not believed.
+const MOST_LINKS: usize = 1 << 20;
+
+/// Records of names in a B-tree: by name, by creation.
+const NAME_RECORDS: &[u8] = &[5];
+
+/// A name in a group.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Link {
+    pub(crate) name: String,
+    pub(crate) target: Target,
+}
+
+/// What a name leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Target {
+    /// The object header at this address.
+    Object(u64),
+    /// Another path in the file.
+    Path(String),
+    /// Something in another file.
+    Elsewhere,
+}
+
+/// Whether the object is a group.
+pub(crate) fn is_group(header: &ObjectHeader) -> bool {
+    header.has(kind::SYMBOL_TABLE) || header.has(kind::LINK_INFO) || header.has(kind::LINK)
+}
+
+/// All names of a group.
+pub(crate) fn links(source: &Source, header: &ObjectHeader) -> Parsed<Vec<Link>> {
+    let mut links = Vec::new();
+    for Message { data, .. } in header.all(kind::LINK) {
+        links.push(link(source, data)?);
+    }
+    if let Some(data) = header.find(source, kind::LINK_INFO)? {
+        let mut fields = Fields::little("a link info message", &data);
+        fields.version(0)?;
+        let flags = fields.u8()?;
+        fields.skip(if flags & 1 != 0 { 8 } else { 0 })?;
+        let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
+        if let (Some(heap), Some(tree)) = (heap, tree) {
+            let heap = FractalHeap::read(source, heap)?;
+            second_tree::walk(source, tree, NAME_RECORDS, &mut |_, record| {
+                let mut fields = Fields::little("a record of a name", record);
+                fields.skip(4)?;
+                let data = heap.object(fields.bytes(heap.id_len())?)?;
+                keep(&mut links, link(source, &data)?)
+            })?;
+        }
+    }
+    if let Some(data) = header.find(source, kind::SYMBOL_TABLE)? {
+        symbol_table(source, &data, &mut links)?;
+    }
+    links.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(links)
+}
+
+fn keep(links: &mut Vec<Link>, link: Link) -> Parsed<()> {
+    if links.len() == MOST_LINKS {
+        return Err(format!("a group of more than {MOST_LINKS} names is not believed").into());
+    }
+    links.push(link);
+    Ok(())
+}
+
+/// A link message.
+fn link(source: &Source, data: &[u8]) -> Parsed<Link> {
+    let mut fields = Fields::little("a link", data);
+    fields.version(1)?;
+    let flags = fields.u8()?;
+    let kind = match flags & 8 != 0 {
+        true => fields.u8()?,
+        false => 0,
+    };
+    fields.skip(if flags & 4 != 0 { 8 } else { 0 })?;
+    fields.skip(if flags & 16 != 0 { 1 } else { 0 })?;
+    let len = fields.uint(1 << (flags & 3))?;
+    let name = text_of(fields.stated(len)?);
+    let target = match kind {
+        0 => Target::Object(source.defined(&mut fields)?),
+        1 => {
+            let len = fields.u16()?;
+            Target::Path(text_of(fields.stated(len.into())?))
+        }
+        _ => Target::Elsewhere,
+    };
+    Ok(Link { name, target })
+}
+
+/// The names of a group of the older kind: symbol table nodes in a B-tree,
+/// their texts in a local heap.
+fn symbol_table(source: &Source, data: &[u8], links: &mut Vec<Link>) -> Parsed<()> {
+    let mut fields = Fields::little("a symbol table message", data);
+    let (tree, heap) = (source.defined(&mut fields)?, source.defined(&mut fields)?);
+    let head = source.read(
+        heap,
+        8 + 2 * source.length_size as u64 + source.offset_size as u64,
+    )?;
+    let mut fields = Fields::little("a local heap", &head);
+    fields.signature(b"HEAP")?;
+    fields.version(0)?;
+    fields.skip(3)?;
+    let len = source.length(&mut fields)?;
+    source.length(&mut fields)?;
+    let texts = source.read(source.defined(&mut fields)?, len)?;
+    let text = |offset: u64| -> Parsed<String> {
+        let start = usize::try_from(offset).ok();
+        let text = start.and_then(|start| texts.get(start..));
+        let text = text.ok_or("a name is beyond its heap; the file is damaged")?;
+        Fields::little("a local heap", text).text(false)
+    };
+    first_tree::walk(source, tree, first_tree::Kind::Names, &mut |_, node| {
+        let head = source.read(node, 8)?;
+        let mut fields = Fields::little("a symbol table node", &head);
+        fields.signature(b"SNOD")?;
+        fields.version(1)?;
+        fields.skip(1)?;
+        let count = u64::from(fields.u16()?);
+        let entries = source.read(node + 8, count * (24 + 2 * source.offset_size as u64))?;
+        let mut fields = Fields::little("a symbol table node", &entries);
+        for _ in 0..count {
+            let name = text(fields.uint(source.offset_size)?)?;
+            let object = source.address(&mut fields)?;
+            let cached = fields.u32()?;
+            fields.skip(4)?;
+            let scratch = fields.bytes(16)?;
+            let target = match (cached, object) {
+                (2, _) => {
+                    let place = Fields::little("a symbolic link", scratch).u32()?;
+                    Target::Path(text(place.into())?)
+                }
+                (_, Some(object)) => Target::Object(object),
+                _ => Target::Elsewhere,
+            };
+            keep(links, Link { name, target })?;
+        }
+        Ok(())
+    })
+}

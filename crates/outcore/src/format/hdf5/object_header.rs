@@ -1,0 +1,225 @@
+//! Object headers: the messages that say what a group or dataset is.
+//!
+//! Version 1 is what files of the default settings have; version 2 has
+//! signatures and checksums. Both go on in continuation blocks elsewhere.
+
+use super::source::Source;
+use super::superblock::check;
+use crate::format::fields::{Fields, Parsed};
+
+/// Kinds of messages.
+pub(crate) mod kind {
+    pub(crate) const DATASPACE: u16 = 0x01;
+    pub(crate) const LINK_INFO: u16 = 0x02;
+    pub(crate) const DATATYPE: u16 = 0x03;
+    pub(crate) const OLD_FILL_VALUE: u16 = 0x04;
+    pub(crate) const FILL_VALUE: u16 = 0x05;
+    pub(crate) const LINK: u16 = 0x06;
+    pub(crate) const EXTERNAL_FILES: u16 = 0x07;
+    pub(crate) const LAYOUT: u16 = 0x08;
+    pub(crate) const GROUP_INFO: u16 = 0x0a;
+    pub(crate) const FILTERS: u16 = 0x0b;
+    pub(crate) const ATTRIBUTE: u16 = 0x0c;
+    pub(crate) const CONTINUATION: u16 = 0x10;
+    pub(crate) const SYMBOL_TABLE: u16 = 0x11;
+    pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
+}
+
+/// A header of more blocks or bytes than this is not believed.
+const MOST_BLOCKS: usize = 4096;
+const MOST_BYTES: usize = 64 << 20;
+
+/// One message.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) kind: u16,
+    /// Whether it only says where the message is.
+    pub(crate) shared: bool,
+    /// The address of its data.
+    pub(crate) address: u64,
+    pub(crate) data: Vec<u8>,
+}
+
+/// The messages of an object.
+#[derive(Debug)]
+pub(crate) struct ObjectHeader {
+    pub(crate) messages: Vec<Message>,
+}
+
+impl ObjectHeader {
+    /// Reads the header at `address`.
+    pub(crate) fn read(source: &Source, address: u64) -> Parsed<Self> {
+        let start = source.read_up_to(address, 48)?;
+        let mut header = Self {
+            messages: Vec::new(),
+        };
+        let (first, len, style) = match start.starts_with(b"OHDR") {
+            true => second_version(&start)?,
+            false => first_version(&start)?,
+        };
+        let whole = source.read(address, first + len + style.tail())?;
+        if let Style::Second { .. } = style {
+            check_block(&whole, "an object header")?;
+        }
+        let body = &whole[first as usize..(first + len) as usize];
+        let mut waiting = header.take(source, body, address + first, style)?;
+        let (mut blocks, mut bytes) = (0, whole.len());
+        while let Some((address, len)) = waiting.pop() {
+            let block = source.read(address, len)?;
+            (blocks, bytes) = (blocks + 1, bytes + block.len());
+            if blocks > MOST_BLOCKS || bytes > MOST_BYTES {
+                return Err("an object header goes on without end; the file is damaged".into());
+            }
+            let more = match style {
+                Style::First => header.take(source, &block, address, style)?,
+                Style::Second { .. } => {
+                    let mut fields = Fields::little("a continuation of an object header", &block);
+                    fields.signature(b"OCHK")?;
+                    check_block(&block, "a continuation of an object header")?;
+                    let body = block.get(4..block.len() - 4).unwrap_or_default();
+                    header.take(source, body, address + 4, style)?
+                }
+            };
+            waiting.extend(more);
+        }
+        Ok(header)
+    }
+
+    /// Takes the messages of one block; returns where the header goes on.
+    fn take(
+        &mut self,
+        source: &Source,
+        block: &[u8],
+        address: u64,
+        style: Style,
+    ) -> Parsed<Vec<(u64, u64)>> {
+        let mut fields = Fields::little("a message of an object header", block);
+        let mut more = Vec::new();
+        while fields.rest().len() >= style.prefix() {
+            let (kind, len, flags) = match style {
+                Style::First => {
+                    let message = (fields.u16()?, fields.u16()?, fields.u8()?);
+                    fields.skip(3)?;
+                    message
+                }
+                Style::Second { ordered } => {
+                    let message = (u16::from(fields.u8()?), fields.u16()?, fields.u8()?);
+                    fields.skip(if ordered { 2 } else { 0 })?;
+                    message
+                }
+            };
+            let at = address + (block.len() - fields.rest().len()) as u64;
+            let data = fields.bytes(len.into())?;
+            match kind {
+                0 => {}
+                kind::CONTINUATION => {
+                    let mut fields = Fields::little("a continuation message", data);
+                    more.push((source.defined(&mut fields)?, source.length(&mut fields)?));
+                }
+                _ => self.messages.push(Message {
+                    kind,
+                    shared: flags & 2 != 0,
+                    address: at,
+                    data: data.to_vec(),
+                }),
+            }
+        }
+        Ok(more)
+    }
+
+    /// The first message of a kind, wherever its data are.
+    pub(crate) fn find(&self, source: &Source, kind: u16) -> Parsed<Option<Vec<u8>>> {
+        match self.messages.iter().find(|message| message.kind == kind) {
+            None => Ok(None),
+            Some(message) if message.shared => shared(source, &message.data, kind).map(Some),
+            Some(message) => Ok(Some(message.data.clone())),
+        }
+    }
+
+    /// All messages of a kind, wherever their data are.
+    pub(crate) fn all(&self, kind: u16) -> impl Iterator<Item = &Message> {
+        self.messages
+            .iter()
+            .filter(move |message| message.kind == kind)
+    }
+
+    pub(crate) fn has(&self, kind: u16) -> bool {
+        self.all(kind).next().is_some()
+    }
+}
+
+/// The message that a shared message stands for: that of the same kind of
+/// another object.
+pub(crate) fn shared(source: &Source, data: &[u8], kind: u16) -> Parsed<Vec<u8>> {
+    let mut fields = Fields::little("a shared message", data);
+    let version = fields.u8()?;
+    let way = fields.u8()?;
+    match (version, way) {
+        (1, _) => fields.skip(6)?,
+        (2, _) | (3, 2) => {}
+        _ => return Err("messages in a table of shared messages are not supported".into()),
+    }
+    let owner = source.defined(&mut fields)?;
+    let header = ObjectHeader::read(source, owner)?;
+    let own = header.all(kind).find(|message| !message.shared);
+    let message = own.ok_or("a shared message is missing; the file is damaged")?;
+    Ok(message.data.clone())
+}
+
+/// How messages stand in a block.
+#[derive(Debug, Clone, Copy)]
+enum Style {
+    First,
+    Second { ordered: bool },
+}
+
+impl Style {
+    /// Bytes before the data of a message.
+    fn prefix(self) -> usize {
+        match self {
+            Self::First => 8,
+            Self::Second { ordered } => 4 + if ordered { 2 } else { 0 },
+        }
+    }
+
+    /// Bytes after the messages of the first block.
+    fn tail(self) -> u64 {
+        match self {
+            Self::First => 0,
+            Self::Second { .. } => 4,
+        }
+    }
+}
+
+/// Where the messages begin, how many bytes they have, and how they stand.
+fn first_version(start: &[u8]) -> Parsed<(u64, u64, Style)> {
+    let mut fields = Fields::little("an object header", start);
+    fields.version(1)?;
+    // Reserved, number of messages, references.
+    fields.skip(7)?;
+    Ok((16, fields.u32()?.into(), Style::First))
+}
+
+fn second_version(start: &[u8]) -> Parsed<(u64, u64, Style)> {
+    let mut fields = Fields::little("an object header", start);
+    fields.signature(b"OHDR")?;
+    fields.version(2)?;
+    let flags = fields.u8()?;
+    fields.skip(if flags & 0x20 != 0 { 16 } else { 0 })?;
+    fields.skip(if flags & 0x10 != 0 { 4 } else { 0 })?;
+    let len = fields.uint(1 << (flags & 3))?;
+    let first = (start.len() - fields.rest().len()) as u64;
+    let ordered = flags & 4 != 0;
+    if len > MOST_BYTES as u64 {
+        return Err(format!("an object header of {len} bytes is not believed").into());
+    }
+    Ok((first, len, Style::Second { ordered }))
+}
+
+/// Fails unless the last four bytes are the checksum of the others.
+pub(crate) fn check_block(block: &[u8], what: &str) -> Parsed<()> {
+    let Some((covered, sum)) = block.split_last_chunk::<4>() else {
+        return Err(format!("{what} ends too early; the file is damaged").into());
+    };
+    check(covered, u32::from_le_bytes(*sum), what)
+}

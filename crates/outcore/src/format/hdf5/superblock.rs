@@ -1,0 +1,107 @@
+//! The superblock: where an HDF5 file begins, how wide its numbers are, and
+//! where its root group is.
+
+use std::sync::Arc;
+
+use outcore_storage::Store;
+
+use super::checksum::lookup3;
+use super::source::Source;
+use crate::format::fields::{Fields, Parsed};
+
+/// What every HDF5 file begins with, at offset 0 or behind a user block.
+pub(crate) const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+
+/// User blocks longer than this are not looked behind.
+const LONGEST_USER_BLOCK: u64 = 1 << 30;
+
+/// A file and the address of its root group's object header.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) source: Source,
+    pub(crate) root: u64,
+}
+
+/// Finds the superblock of `store`, or `None` if it is not an HDF5 file.
+fn find(store: &dyn Store) -> Parsed<Option<u64>> {
+    let len = store.len()?;
+    let mut start = 0;
+    while start + SIGNATURE.len() as u64 <= len && start <= LONGEST_USER_BLOCK {
+        let mut found = [0; SIGNATURE.len()];
+        store.read_at(start, &mut found)?;
+        if found == SIGNATURE {
+            return Ok(Some(start));
+        }
+        start = (start * 2).max(512);
+    }
+    Ok(None)
+}
+
+impl File {
+    pub(crate) fn open(store: Arc<dyn Store>) -> Parsed<Self> {
+        let start = find(&*store)?
+            .ok_or("this is not an HDF5 file: it does not begin with \\x89HDF\\r\\n\\x1a\\n")?;
+        let mut source = Source::new(store)?;
+        let bytes = source.read_up_to(start, 128)?;
+        let mut fields = Fields::little("the superblock", &bytes);
+        fields.skip(SIGNATURE.len())?;
+        let version = fields.u8()?;
+        let (offset_size, length_size) = match version {
+            0 | 1 => {
+                fields.skip(4)?;
+                let sizes = (fields.u8()?, fields.u8()?);
+                // Reserved, sizes of group nodes, flags.
+                fields.skip(9)?;
+                if version == 1 {
+                    fields.skip(4)?;
+                }
+                sizes
+            }
+            2 | 3 => {
+                let sizes = (fields.u8()?, fields.u8()?);
+                fields.skip(1)?;
+                sizes
+            }
+            _ => {
+                return Err(
+                    format!("its superblock has version {version}; known are 0 to 3").into(),
+                );
+            }
+        };
+        for size in [offset_size, length_size] {
+            if !matches!(size, 2 | 4 | 8) {
+                return Err(format!("numbers of {size} bytes are not known").into());
+            }
+        }
+        source.offset_size = offset_size.into();
+        source.length_size = length_size.into();
+        let base = source.defined(&mut fields)?;
+        let root = if version < 2 {
+            for _ in 0..3 {
+                source.address(&mut fields)?;
+            }
+            // The root group's symbol table entry begins with a name.
+            source.address(&mut fields)?;
+            source.defined(&mut fields)?
+        } else {
+            for _ in 0..2 {
+                source.address(&mut fields)?;
+            }
+            let root = source.defined(&mut fields)?;
+            let covered = bytes.len() - fields.rest().len();
+            check(&bytes[..covered], fields.u32()?, "the superblock")?;
+            root
+        };
+        // A file behind something else may say that it begins at 0.
+        source.base = base.max(start);
+        Ok(Self { source, root })
+    }
+}
+
+/// Fails unless `bytes` have this checksum.
+pub(crate) fn check(bytes: &[u8], expected: u32, what: &str) -> Parsed<()> {
+    if lookup3(bytes) == expected {
+        return Ok(());
+    }
+    Err(format!("the checksum of {what} is wrong; the file is damaged").into())
+}

@@ -1,0 +1,214 @@
+//! Files of h5py and netCDF4 are read as they read them; damaged ones are
+//! refused.
+
+use std::process::Command;
+
+use outcore_storage::MemoryStore;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::array::Array;
+
+/// The interpreter is `OUTCORE_TEST_PYTHON`, or `python3`; it must have h5py
+/// and netCDF4.
+fn made_by_python() -> tempfile::TempDir {
+    let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(&python)
+        .args(["-c", include_str!("tests.py")])
+        .current_dir(folder.path())
+        .output()
+        .expect("python starts");
+    assert!(
+        output.stdout.ends_with(b"made to the end\n"),
+        "{python} needs h5py and netCDF4 (see OUTCORE_TEST_PYTHON): {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    folder
+}
+
+/// All elements of a dataset, and the descriptor.
+fn contents(store: Arc<dyn Store>, inner: &str) -> Result<(ArrayDescriptor, Vec<u8>)> {
+    let opened = open_store(store, Some(inner), Access::ReadOnly).map_err(Problem::of(inner))?;
+    let opened = opened.check(inner, Path::new("memory"))?;
+    let len = opened.descriptor.check(inner)?.byte_len();
+    // The array from the beginning of a store.
+    let fragments = vec![Fragment {
+        start: 0,
+        len,
+        offset: opened.start,
+    }];
+    let store: Arc<dyn Store> = match opened.start {
+        0 => opened.store,
+        _ => Arc::new(ScatteredStore::new(
+            opened.store,
+            fragments,
+            len,
+            Vec::new(),
+        )?),
+    };
+    let array = Array::in_store(inner, &opened.descriptor, store)?;
+    let whole = array.whole();
+    let size = whole.count() * opened.descriptor.element_type.size();
+    if size > 1 << 24 {
+        return Err(Error::format(inner, "too large for a test"));
+    }
+    let mut bytes = vec![0; size as usize];
+    array.read_bytes(&whole, &mut bytes)?;
+    Ok((opened.descriptor, bytes))
+}
+
+#[test]
+fn files_of_others_are_read() {
+    let folder = made_by_python();
+    let listed = std::fs::read(folder.path().join("list.json")).unwrap();
+    let listed: Vec<(String, String, Vec<u64>, String, String)> =
+        serde_json::from_slice(&listed).unwrap();
+    assert!(listed.len() > 300, "{}", listed.len());
+    for (file, name, shape, element, data) in &listed {
+        let path = folder.path().join(file);
+        let store = open_file(&path, Access::ReadOnly).unwrap();
+        let expected = std::fs::read(folder.path().join(data)).unwrap();
+        let (descriptor, found) =
+            contents(store, name).unwrap_or_else(|error| panic!("{file}:{name}: {error}"));
+        assert_eq!(&descriptor.shape, shape, "{file}:{name}");
+        assert_eq!(descriptor.element_type.name(), element, "{file}:{name}");
+        assert!(found == expected, "{file}:{name} holds something else");
+    }
+    // Attributes, trees and choices.
+    for number in 0..5 {
+        let path = folder.path().join(format!("h{number}.h5"));
+        let opened = open(&path, Some("/scalar"), Access::ReadOnly).unwrap();
+        let attributes = Value::Object(opened.descriptor.attributes);
+        let expected = json!({
+            "units": "kelvin", "fixed": "abc", "list": [0, 1, 2], "half": 0.1,
+            "texts": ["one", "two"], "yes": true,
+        });
+        assert_eq!(attributes, expected, "{number}");
+        let opened = open(&path, Some("empty"), Access::ReadOnly).unwrap();
+        assert_eq!(opened.descriptor.attributes.len(), 30);
+        let nodes = list(&path).unwrap();
+        let of_many = nodes
+            .iter()
+            .filter(|node| node.path.starts_with("/many/of/them/m"));
+        assert_eq!(of_many.count(), 300);
+        let tree = nodes.iter().find(|node| node.path == "/chunks/tree");
+        let (shape, words) = tree.unwrap().dataset.as_ref().unwrap();
+        assert_eq!((shape.as_slice(), words.as_str()), (&[40, 33][..], "f32"));
+        let problem = open(&path, None, Access::ReadOnly).unwrap_err().to_string();
+        assert!(problem.contains("/chunks/filtered"), "{problem}");
+        let problem = open(&path, Some("/nothing"), Access::ReadOnly).unwrap_err();
+        assert!(problem.to_string().contains("no /nothing"), "{problem}");
+        let problem = open(&path, Some("/chunks/filtered"), Access::ReadWrite).unwrap_err();
+        assert!(problem.to_string().contains("filters"), "{problem}");
+    }
+    let opened = open(
+        &folder.path().join("n.nc4"),
+        Some("temperature"),
+        Access::ReadOnly,
+    );
+    let attributes = Value::Object(opened.unwrap().descriptor.attributes);
+    assert_eq!(attributes, json!({"_FillValue": -1.0, "units": "K"}));
+    damaged_files_are_refused(folder.path());
+}
+
+/// Truncated and changed files: an answer or an error, never a panic.
+fn damaged_files_are_refused(folder: &Path) {
+    let names = [
+        "/chunks/tree",
+        "/chunks/filtered",
+        "/chunks/grows_packed",
+        "/chunks/grows_twice",
+        "/long/packed",
+        "/many/of/them/m7",
+        "/empty",
+        "/compact",
+    ];
+    for number in 0..2 {
+        let whole = std::fs::read(folder.join(format!("h{number}.h5"))).unwrap();
+        let try_all = |bytes: Vec<u8>| {
+            let store: Arc<dyn Store> = Arc::new(MemoryStore::from(bytes));
+            names
+                .iter()
+                .filter(|name| contents(Arc::clone(&store), name).is_ok())
+                .count()
+        };
+        assert_eq!(try_all(whole.clone()), names.len());
+        let step = (whole.len() / 200).next_multiple_of(64);
+        for len in (0..whole.len()).step_by(step) {
+            try_all(whole[..len].to_vec());
+        }
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..200 {
+            let mut changed = whole.clone();
+            for _ in 0..20 {
+                state = state
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
+                let at = (state >> 20) as usize % changed.len();
+                changed[at] ^= 1 << (state >> 61);
+            }
+            try_all(changed);
+        }
+    }
+}
+
+#[test]
+fn new_files_are_read_by_h5py() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = String::from("import h5py, numpy as np\n");
+    let mut number = 0;
+    for element in crate::ElementType::ALL {
+        for (shape, layout) in [
+            (vec![5, 7], "row"),
+            (vec![5, 7], "tiled:2x3"),
+            (vec![], "row"),
+        ] {
+            for order in [crate::ByteOrder::Little, crate::ByteOrder::Big] {
+                number += 1;
+                let path = folder.path().join(format!("{number}.h5"));
+                let descriptor = ArrayDescriptor::new(&shape, element)
+                    .layout(layout.parse().unwrap())
+                    .byte_order(order)
+                    .attribute("units", "kelvin")
+                    .attribute("list", json!([1, 2, 3]))
+                    .attribute("half", 0.5)
+                    .attribute("yes", true);
+                create("new", &path, "/group/data", &descriptor).unwrap();
+                let opened = open(&path, Some("/group/data"), Access::ReadWrite).unwrap();
+                let mut found = opened.descriptor.clone();
+                if element.size() == 1 {
+                    found.byte_order = order;
+                }
+                assert_eq!(found, descriptor);
+                let len = descriptor.byte_len().unwrap() as usize;
+                let bytes: Vec<u8> = (0..len).map(|at| (at % 2) as u8).collect();
+                opened.store.write_at(opened.start, &bytes).unwrap();
+                opened.store.sync().unwrap();
+                let mut expected =
+                    vec![0; (element.size() * shape.iter().product::<u64>()) as usize];
+                let file = open_file(&path, Access::ReadOnly).unwrap();
+                expected.copy_from_slice(&contents(file, "/group/data").unwrap().1);
+                std::fs::write(folder.path().join(format!("{number}.bin")), expected).unwrap();
+                script += &format!(
+                    "d = h5py.File('{number}.h5')['group/data']\n\
+                     assert d[()].astype(d.dtype.newbyteorder('<')).tobytes() == open('{number}.bin', 'rb').read(), {number}\n\
+                     assert d.attrs['units'] == b'kelvin' and d.attrs['half'] == 0.5 and d.attrs['yes'] and list(d.attrs['list']) == [1, 2, 3]\n\
+                     assert d.shape == tuple({shape:?}), d.shape\n"
+                );
+            }
+        }
+    }
+    script += "print('checked to the end')\n";
+    let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
+    let output = Command::new(&python)
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .output()
+        .expect("python starts");
+    assert!(
+        output.stdout.ends_with(b"checked to the end\n"),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

@@ -1,0 +1,159 @@
+//! The tree of groups and datasets of a file.
+
+use std::collections::HashSet;
+
+use super::Dataset;
+use super::group::{Target, is_group, links};
+use super::object_header::{ObjectHeader, kind};
+use super::superblock::File;
+use crate::format::fields::Parsed;
+
+/// Longer chains of symbolic links lead nowhere.
+const MOST_STEPS: usize = 16;
+
+/// Files with more objects are not listed.
+const MOST_OBJECTS: usize = 1 << 20;
+
+/// A dataset or group of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    /// From the root on: `/group/data`.
+    pub(crate) path: String,
+    /// The shape and type of a dataset in words; `None` for a group.
+    pub(crate) dataset: Option<(Vec<u64>, String)>,
+    address: u64,
+}
+
+/// The address of the object at a path from the root.
+pub(crate) fn find(file: &File, path: &str) -> Parsed<u64> {
+    let mut wanted: Vec<String> = names(path);
+    let mut steps = 0;
+    'again: loop {
+        let mut address = file.root;
+        for at in 0..wanted.len() {
+            let header = ObjectHeader::read(&file.source, address)?;
+            let all = links(&file.source, &header)?;
+            let Some(link) = all.iter().find(|link| link.name == wanted[at]) else {
+                return Err(missing(file, path));
+            };
+            match &link.target {
+                Target::Object(next) => address = *next,
+                Target::Path(target) => {
+                    steps += 1;
+                    if steps > MOST_STEPS {
+                        return Err(format!("{path} is a link that leads nowhere").into());
+                    }
+                    let mut new = match target.starts_with('/') {
+                        true => Vec::new(),
+                        false => wanted[..at].to_vec(),
+                    };
+                    new.extend(names(target));
+                    new.extend_from_slice(&wanted[at + 1..]);
+                    wanted = new;
+                    continue 'again;
+                }
+                Target::Elsewhere => {
+                    return Err(format!("{path} is in another file, which is not followed").into());
+                }
+            }
+        }
+        let header = ObjectHeader::read(&file.source, address)?;
+        if !header.has(kind::LAYOUT) {
+            return Err(match is_group(&header) {
+                true => format!("{path} is a group; {}", choices(&list(file)?)).into(),
+                false => format!("{path} is no dataset").into(),
+            });
+        }
+        return Ok(address);
+    }
+}
+
+fn names(path: &str) -> Vec<String> {
+    let names = path
+        .split('/')
+        .filter(|name| !name.is_empty() && *name != ".");
+    names.map(str::to_string).collect()
+}
+
+fn missing(file: &File, path: &str) -> crate::format::fields::Problem {
+    match list(file) {
+        Ok(nodes) => format!("there is no {path} in it; {}", choices(&nodes)).into(),
+        Err(problem) => problem,
+    }
+}
+
+/// The datasets as a part of a sentence.
+fn choices(nodes: &[Node]) -> String {
+    let paths: Vec<&str> = datasets(nodes).map(|node| node.path.as_str()).collect();
+    match &paths[..] {
+        [] => "it has no datasets".into(),
+        [one] => format!("its only dataset is {one}"),
+        some if some.len() <= 20 => format!("its datasets are {}", some.join(", ")),
+        some => format!(
+            "its datasets are {} and {} more",
+            some[..20].join(", "),
+            some.len() - 20
+        ),
+    }
+}
+
+fn datasets(nodes: &[Node]) -> impl Iterator<Item = &Node> {
+    nodes.iter().filter(|node| node.dataset.is_some())
+}
+
+/// The only dataset of a file.
+pub(crate) fn only_dataset(file: &File) -> Parsed<u64> {
+    let nodes = list(file)?;
+    let mut all = datasets(&nodes);
+    match (all.next(), all.next()) {
+        (Some(one), None) => Ok(one.address),
+        _ => Err(format!(
+            "name one of its datasets, as in file.h5:/group/data; {}",
+            choices(&nodes)
+        )
+        .into()),
+    }
+}
+
+/// All groups and datasets but the root; an object of several names once.
+pub(crate) fn list(file: &File) -> Parsed<Vec<Node>> {
+    let mut nodes = Vec::new();
+    let mut seen = HashSet::from([file.root]);
+    let mut waiting = vec![(String::new(), file.root)];
+    while let Some((path, address)) = waiting.pop() {
+        let header = ObjectHeader::read(&file.source, address)?;
+        if header.has(kind::LAYOUT) {
+            let dataset = Dataset::read(file, &header)
+                .map(|dataset| (dataset.space.shape.clone(), dataset.datatype.words()));
+            let dataset = dataset.unwrap_or_else(|_| (Vec::new(), "not understood".into()));
+            nodes.push(Node {
+                path,
+                dataset: Some(dataset),
+                address,
+            });
+            continue;
+        }
+        if !is_group(&header) {
+            continue;
+        }
+        if !path.is_empty() {
+            nodes.push(Node {
+                path: path.clone(),
+                dataset: None,
+                address,
+            });
+        }
+        for link in links(&file.source, &header)? {
+            if let Target::Object(target) = link.target
+                && seen.insert(target)
+            {
+                if seen.len() > MOST_OBJECTS {
+                    return Err(format!("more than {MOST_OBJECTS} objects are not listed").into());
+                }
+                waiting.push((format!("{path}/{}", link.name), target));
+            }
+        }
+    }
+    nodes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(nodes)
+}

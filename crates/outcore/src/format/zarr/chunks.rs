@@ -1,0 +1,253 @@
+//! [`ZarrChunks`]: the chunks of an array, by their objects.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use outcore_geometry::Layout;
+use outcore_storage::{Access, Chunks, Error, FileStore, Objects, RangeLock, Result, Store};
+
+use super::metadata::Metadata;
+use super::shard::{Shards, join, split};
+use super::{V2_ARRAY, V3};
+use crate::error;
+
+thread_local! {
+    /// An object as it is stored.
+    static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A larger buffer is given back after its use.
+const SMALL: usize = 4 << 20;
+
+/// The chunks of an array.
+#[derive(Debug)]
+pub(super) struct ZarrChunks {
+    name: String,
+    objects: Arc<dyn Objects>,
+    metadata: Metadata,
+    grid: Grid,
+    chunk_bytes: usize,
+    /// The chunks in shards, if those are what is moved.
+    shards: Option<Shards>,
+    /// What is locked for changes of parts: the description.
+    lock: Option<FileStore>,
+}
+
+/// The chunks of an array in the order of its layout.
+#[derive(Debug, Clone)]
+struct Grid {
+    slowest_first: Vec<usize>,
+    /// Chunks along each axis.
+    extents: Vec<u64>,
+}
+
+impl Grid {
+    fn new(shape: &[u64], chunk: &[u64], slowest_first: &[usize]) -> Self {
+        let extents = shape.iter().zip(chunk).map(|(n, chunk)| n.div_ceil(*chunk));
+        Self {
+            slowest_first: slowest_first.to_vec(),
+            extents: extents.collect(),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.extents.iter().product()
+    }
+
+    /// Where a chunk is along each axis.
+    fn place(&self, index: u64) -> Vec<u64> {
+        let (mut place, mut rest) = (vec![0; self.extents.len()], index);
+        for axis in self.slowest_first.iter().rev() {
+            place[*axis] = rest % self.extents[*axis];
+            rest /= self.extents[*axis];
+        }
+        place
+    }
+}
+
+impl ZarrChunks {
+    pub(super) fn new(
+        path: &Path,
+        objects: Arc<dyn Objects>,
+        metadata: Metadata,
+        access: Access,
+    ) -> error::Result<Self> {
+        let chunk = metadata.chunk(access);
+        let grid = Grid::new(&metadata.shape, chunk, &metadata.encoding.slowest_first);
+        let name = path.display().to_string();
+        let of = error::Error::geometry(&name);
+        let size = metadata.element_type.size();
+        let layout = Layout::arranged(chunk, size, &Default::default()).map_err(of)?;
+        let lock = [V3, V2_ARRAY].iter().find_map(|file| {
+            let file = path.join(file);
+            (access == Access::ReadWrite && file.is_file())
+                .then(|| FileStore::open(file, Access::ReadWrite))
+        });
+        let shards = match (&metadata.shard, access) {
+            (Some(shard), Access::ReadOnly) => Some(Shards::new(&metadata.object, shard)),
+            _ => None,
+        };
+        Ok(Self {
+            name,
+            objects,
+            grid,
+            chunk_bytes: layout.byte_len() as usize,
+            shards,
+            lock: lock.transpose()?,
+            metadata,
+        })
+    }
+
+    fn fill(&self, out: &mut [u8]) {
+        let fill = &self.metadata.fill;
+        match fill.iter().all(|byte| *byte == 0) {
+            true => out.fill(0),
+            false => out
+                .chunks_mut(fill.len())
+                .for_each(|element| element.copy_from_slice(&fill[..element.len()])),
+        }
+    }
+
+    /// The error of bytes that cannot be decoded.
+    fn damaged(&self, key: &str, problem: String) -> Error {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, problem);
+        Error::object("decode", format!("{}/{key}", self.name), source)
+    }
+
+    fn read_object(&self, key: &str, wanted: &[Range<usize>], out: &mut [u8]) -> Result<()> {
+        let codecs = &self.metadata.encoding.codecs;
+        let found = match (codecs.is_empty(), &self.metadata.shard) {
+            (true, None) => self.objects.read_parts(key, wanted, out)?,
+            (_, shard) => with_stored(|stored| {
+                if !self.objects.read(key, stored)? {
+                    return Ok(false);
+                }
+                let decoded = match shard {
+                    None => codecs.decode(stored, out),
+                    Some(shard) => split(stored, shard, &self.metadata, out),
+                };
+                decoded.map_err(|problem| self.damaged(key, problem))?;
+                Ok(true)
+            })?,
+        };
+        if !found {
+            self.fill(out);
+        }
+        Ok(())
+    }
+
+    /// Reads a chunk out of its shard.
+    fn read_inner(
+        &self,
+        shards: &Shards,
+        place: &[u64],
+        wanted: &[Range<usize>],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let (shard, inner) = shards.place(place);
+        let key = self.metadata.keys.name(&shard);
+        let damaged = |problem| self.damaged(&key, problem);
+        let index = shards.index(&*self.objects, &key, &damaged)?;
+        let Some((offset, length)) = index.as_deref().and_then(|index| index[inner]) else {
+            self.fill(out);
+            return Ok(());
+        };
+        let codecs = &self.metadata.encoding.codecs;
+        let gone = || damaged("it is gone although its index was there".into());
+        if codecs.is_empty() {
+            if length != out.len() as u64 {
+                return Err(damaged(format!(
+                    "a chunk has {length} bytes instead of {}",
+                    out.len()
+                )));
+            }
+            for part in wanted {
+                let at = offset + part.start as u64;
+                let piece = &mut out[part.clone()];
+                if !self.objects.read_range(&key, at, piece)? {
+                    return Err(gone());
+                }
+            }
+            return Ok(());
+        }
+        with_stored(|stored| {
+            let most = 2 * self.chunk_bytes as u64 + (64 << 10);
+            if length > most {
+                return Err(damaged(format!("a chunk of {length} bytes is too long")));
+            }
+            stored.resize(length as usize, 0);
+            match self.objects.read_range(&key, offset, stored)? {
+                true => codecs.decode(stored, out).map_err(damaged),
+                false => Err(gone()),
+            }
+        })
+    }
+}
+
+fn with_stored<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    let mut stored = STORED.take();
+    let done = work(&mut stored);
+    if stored.capacity() <= SMALL {
+        STORED.set(stored);
+    }
+    done
+}
+
+impl Chunks for ZarrChunks {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn count(&self) -> u64 {
+        self.grid.count()
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+
+    fn parallel(&self) -> usize {
+        self.objects.parallel()
+    }
+
+    fn has_parts(&self) -> bool {
+        self.metadata.encoding.codecs.is_empty()
+            && (self.metadata.shard.is_none() || self.shards.is_some())
+    }
+
+    fn read(&self, index: u64, wanted: &[Range<usize>], out: &mut [u8]) -> Result<()> {
+        let place = self.grid.place(index);
+        match &self.shards {
+            Some(shards) => self.read_inner(shards, &place, wanted, out),
+            None => self.read_object(&self.metadata.keys.name(&place), wanted, out),
+        }
+    }
+
+    fn write(&self, index: u64, data: &[u8]) -> Result<()> {
+        let key = self.metadata.keys.name(&self.grid.place(index));
+        let refused = |problem: String| {
+            let source = std::io::Error::other(problem);
+            Error::object("encode", format!("{}/{key}", self.name), source)
+        };
+        if let Some(shard) = &self.metadata.shard {
+            let joined = join(data, shard, &self.metadata).map_err(refused)?;
+            return self.objects.write(&key, &joined);
+        }
+        let codecs = &self.metadata.encoding.codecs;
+        let put = |encoded: &[u8]| self.objects.write(&key, encoded);
+        codecs.encode(data, put).map_err(refused)?
+    }
+
+    fn lock(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
+        match &self.lock {
+            Some(file) => file.lock(index, 1),
+            None => Ok(None),
+        }
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.objects.sync()
+    }
+}

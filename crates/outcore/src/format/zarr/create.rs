@@ -1,0 +1,126 @@
+//! Making a Zarr array: its description, and chunks that are not there yet.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::metadata::{Encoding, Keys, Metadata, Shard, check_chunk};
+use super::{V2_ARRAY, V2_ATTRIBUTES, V3, fill, v2, v3};
+use crate::descriptor::ArrayDescriptor;
+use crate::error::{Error, Result};
+use crate::format::place;
+
+/// The bytes of a chunk if nobody says its shape.
+const USUAL_CHUNK: u64 = 1 << 20;
+
+/// Makes the array; `version` is 2 or 3.
+pub(crate) fn create(
+    array: &str,
+    path: &Path,
+    descriptor: &ArrayDescriptor,
+    version: u8,
+) -> Result<()> {
+    let wrong = |problem: String| Error::format(array, problem);
+    let metadata = metadata(array, descriptor, version)?;
+    let objects = place::objects(path)?;
+    let put = |name: &str, value: &Value| -> Result<()> {
+        Ok(objects.write(name, format!("{value:#}").as_bytes())?)
+    };
+    if version == 3 {
+        return put(V3, &v3::write(&metadata));
+    }
+    let (document, attributes) = v2::write(&metadata).map_err(wrong)?;
+    if !attributes.is_empty() {
+        put(V2_ATTRIBUTES, &Value::Object(attributes))?;
+    }
+    put(V2_ARRAY, &document)
+}
+
+/// Makes `path` a group, if nothing is there yet.
+pub(crate) fn create_group(path: &Path, version: u8) -> Result<()> {
+    if super::is_node(path)? {
+        return Ok(());
+    }
+    let (name, document) = match version {
+        3 => (
+            V3,
+            json!({ "zarr_format": 3, "node_type": "group", "attributes": Map::new() }),
+        ),
+        _ => (super::V2_GROUP, json!({ "zarr_format": 2 })),
+    };
+    let objects = place::objects(path)?;
+    Ok(objects.write(name, format!("{document:#}").as_bytes())?)
+}
+
+fn metadata(array: &str, descriptor: &ArrayDescriptor, version: u8) -> Result<Metadata> {
+    let wrong = |problem: String| Error::format(array, problem);
+    if descriptor.stripes.is_some() || descriptor.local.is_some() {
+        return Err(wrong(
+            "a Zarr array has neither stripes nor a file a rank; use a name ending in .oc".into(),
+        ));
+    }
+    let layout = descriptor.check(array)?;
+    let (shape, element_type) = (&descriptor.shape, descriptor.element_type);
+    let size = element_type.size();
+    let chunk = match &descriptor.arrangement.tile {
+        Some(tile) => tile.clone(),
+        None => usual_chunk(shape, size, layout.slowest_first()),
+    };
+    check_chunk(&chunk, shape, "chunk").map_err(wrong)?;
+    if let Some(shard) = &descriptor.shard {
+        check_chunk(shard, shape, "shard").map_err(wrong)?;
+        if shard
+            .iter()
+            .zip(&chunk)
+            .any(|(shard, chunk)| shard % chunk != 0)
+        {
+            return Err(wrong(
+                "the extents of a shard must be multiples of the chunk's".into(),
+            ));
+        }
+    }
+    let value = descriptor.fill_value.clone();
+    let fill = fill::bytes(
+        value.as_ref().unwrap_or(&Value::Null),
+        element_type,
+        descriptor.byte_order,
+    );
+    Ok(Metadata {
+        shape: shape.clone(),
+        element_type,
+        object: descriptor.shard.clone().unwrap_or_else(|| chunk.clone()),
+        keys: Keys {
+            prefix: version == 3,
+            separator: if version == 3 { '/' } else { '.' },
+        },
+        encoding: Encoding {
+            byte_order: descriptor.byte_order,
+            slowest_first: layout.slowest_first().to_vec(),
+            codecs: descriptor.codecs.for_elements(size as usize),
+        },
+        shard: descriptor.shard.as_ref().map(|_| Shard {
+            chunk,
+            index_at_end: true,
+            index_checked: true,
+        }),
+        fill: fill.map_err(wrong)?,
+        fill_value: value,
+        axis_names: descriptor.axis_names.clone(),
+        attributes: descriptor.attributes.clone(),
+    })
+}
+
+/// A chunk of about the usual size: the array halved along its longest axis until it
+/// fits, the slowest first.
+pub(crate) fn usual_chunk(shape: &[u64], size: u64, slowest_first: &[usize]) -> Vec<u64> {
+    let mut chunk: Vec<u64> = shape.iter().map(|extent| (*extent).max(1)).collect();
+    let bytes = |chunk: &[u64]| chunk.iter().fold(size, |all, n| all.saturating_mul(*n));
+    while bytes(&chunk) > USUAL_CHUNK {
+        let longest = slowest_first.iter().rev().max_by_key(|axis| chunk[**axis]);
+        match longest {
+            Some(axis) if chunk[*axis] > 1 => chunk[*axis] = chunk[*axis].div_ceil(2),
+            _ => break,
+        }
+    }
+    chunk
+}

@@ -1,0 +1,154 @@
+//! Fill values: from JSON to the bytes of one element in the order of the machine.
+
+use half::f16;
+use serde_json::Value;
+
+use crate::element::{ByteOrder, ElementType, swap_bytes};
+
+/// The bytes of an element with this value, as they stand in a file.
+pub(super) fn bytes(
+    value: &Value,
+    element: ElementType,
+    byte_order: ByteOrder,
+) -> Result<Vec<u8>, String> {
+    let problem = || format!("the fill value {value} is no {element}");
+    let mut bytes = match element {
+        ElementType::C64 | ElementType::C128 => {
+            let part = match element {
+                ElementType::C64 => ElementType::F32,
+                _ => ElementType::F64,
+            };
+            match value {
+                Value::Null => vec![0; element.size() as usize],
+                Value::Array(parts) if parts.len() == 2 => {
+                    let both = parts.iter().map(|value| number(value, part));
+                    let both: Option<Vec<Vec<u8>>> = both.collect();
+                    both.ok_or_else(problem)?.concat()
+                }
+                real => {
+                    let real = number(real, part).ok_or_else(problem)?;
+                    [real, vec![0; part.size() as usize]].concat()
+                }
+            }
+        }
+        _ => number(value, element).ok_or_else(problem)?,
+    };
+    let width = element.swap_width();
+    if byte_order != ByteOrder::NATIVE && width > 1 {
+        swap_bytes(&mut bytes, width);
+    }
+    Ok(bytes)
+}
+
+fn number(value: &Value, element: ElementType) -> Option<Vec<u8>> {
+    let size = element.size() as usize;
+    if value.is_null() {
+        return Some(vec![0; size]);
+    }
+    if let Some(digits) = value.as_str().and_then(|text| text.strip_prefix("0x")) {
+        let bits = u64::from_str_radix(digits, 16).ok()?;
+        return match digits.len() == 2 * size {
+            true => Some(native(bits, size)),
+            false => None,
+        };
+    }
+    match element {
+        ElementType::Bool => match value {
+            Value::Bool(value) => Some(vec![u8::from(*value)]),
+            Value::Number(number) => number.as_u64().filter(|n| *n < 2).map(|n| vec![n as u8]),
+            _ => None,
+        },
+        ElementType::F16 => Some(f16::from_f64(float(value)?).to_ne_bytes().to_vec()),
+        ElementType::F32 => Some((float(value)? as f32).to_ne_bytes().to_vec()),
+        ElementType::F64 => Some(float(value)?.to_ne_bytes().to_vec()),
+        ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => {
+            let whole = whole(value)?;
+            let most = u64::MAX >> (64 - 8 * size);
+            let value = u64::try_from(whole).ok().filter(|value| *value <= most)?;
+            Some(native(value, size))
+        }
+        _ => {
+            let whole = whole(value)?;
+            let limit = 1i128 << (8 * size - 1);
+            (-limit..limit)
+                .contains(&whole)
+                .then(|| native(whole as u64, size))
+        }
+    }
+}
+
+/// A whole number, which some write with a point.
+fn whole(value: &Value) -> Option<i128> {
+    let number = value.as_number()?;
+    number
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| number.as_u64().map(i128::from))
+        .or_else(|| {
+            let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+            (float.abs() < 1e18).then_some(float as i128)
+        })
+}
+
+fn float(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => match text.as_str() {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The lowest `size` bytes of a number in the order of the machine.
+fn native(value: u64, size: usize) -> Vec<u8> {
+    match ByteOrder::NATIVE {
+        ByteOrder::Little => value.to_le_bytes()[..size].to_vec(),
+        ByteOrder::Big => value.to_be_bytes()[8 - size..].to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_of_all_kinds() {
+        for (value, element, expected) in [
+            (json!(null), ElementType::F32, vec![0; 4]),
+            (
+                json!("NaN"),
+                ElementType::F64,
+                f64::NAN.to_ne_bytes().to_vec(),
+            ),
+            (json!(-2), ElementType::I16, (-2i16).to_ne_bytes().to_vec()),
+            (json!(3.0), ElementType::U8, vec![3]),
+            (
+                json!("0x3fc00000"),
+                ElementType::F32,
+                1.5f32.to_ne_bytes().to_vec(),
+            ),
+            (json!(true), ElementType::Bool, vec![1]),
+            (
+                json!([1.0, "-Infinity"]),
+                ElementType::C64,
+                [1.0f32.to_ne_bytes(), f32::NEG_INFINITY.to_ne_bytes()].concat(),
+            ),
+        ] {
+            assert_eq!(bytes(&value, element, ByteOrder::NATIVE).unwrap(), expected);
+        }
+        for (value, element) in [
+            (json!(256), ElementType::U8),
+            (json!(-1), ElementType::U64),
+            (json!(1.5), ElementType::I32),
+            (json!("many"), ElementType::F32),
+            (json!(128), ElementType::I8),
+        ] {
+            assert!(bytes(&value, element, ByteOrder::NATIVE).is_err());
+        }
+    }
+}

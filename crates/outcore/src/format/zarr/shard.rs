@@ -1,0 +1,209 @@
+//! Shards: objects that hold several chunks and an index, which says for each, in
+//! row-major order, where it begins and how long it is: two 64-bit numbers, least
+//! byte first; all bits set stand for a chunk that is not there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use outcore_geometry::{Layout, Order, Section};
+use outcore_storage::{Error, Objects};
+
+use super::metadata::{Metadata, Shard};
+use crate::execute::copy::{gather, scatter};
+
+/// Where the chunks of a shard are.
+type Index = Vec<Option<(u64, u64)>>;
+
+/// Indices of more shards than this are not kept.
+const KEPT: usize = 256;
+
+/// An index that is read once, however many ask for it at the same time.
+type Slot = Arc<Mutex<Option<Option<Arc<Index>>>>>;
+
+/// Reading chunks out of shards.
+#[derive(Debug)]
+pub(super) struct Shards {
+    /// Chunks along each axis of a shard.
+    extents: Vec<u64>,
+    shard: Shard,
+    kept: Mutex<HashMap<String, Slot>>,
+}
+
+fn extents(object: &[u64], shard: &Shard) -> Vec<u64> {
+    let both = object.iter().zip(&shard.chunk);
+    both.map(|(object, chunk)| object / chunk).collect()
+}
+
+impl Shards {
+    pub(super) fn new(object: &[u64], shard: &Shard) -> Self {
+        Self {
+            extents: extents(object, shard),
+            shard: shard.clone(),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Which shard holds the chunk at `place` of the array, and its number there.
+    pub(super) fn place(&self, place: &[u64]) -> (Vec<u64>, usize) {
+        let both = || place.iter().zip(&self.extents);
+        let inner = both().fold(0, |inner, (at, extent)| inner * extent + at % extent);
+        let shard = both().map(|(at, extent)| at / extent).collect();
+        (shard, inner as usize)
+    }
+
+    /// The index of a shard; `None` if the shard is not there.
+    pub(super) fn index(
+        &self,
+        objects: &dyn Objects,
+        key: &str,
+        damaged: &dyn Fn(String) -> Error,
+    ) -> outcore_storage::Result<Option<Arc<Index>>> {
+        let slot = {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() >= KEPT && !kept.contains_key(key) {
+                kept.clear();
+            }
+            Arc::clone(kept.entry(key.into()).or_default())
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*slot {
+            return Ok(known.clone());
+        }
+        let count = self.extents.iter().product::<u64>() as usize;
+        let length = index_bytes(count, &self.shard);
+        let mut bytes = vec![0; length];
+        let found = match self.shard.index_at_end {
+            false => objects.read_range(key, 0, &mut bytes)?,
+            true => match objects.length(key)? {
+                None => false,
+                Some(all) => {
+                    let start = all
+                        .checked_sub(length as u64)
+                        .ok_or_else(|| damaged("it is too short for its index".into()))?;
+                    objects.read_range(key, start, &mut bytes)?
+                }
+            },
+        };
+        let index = match found {
+            true => Some(Arc::new(parse(&bytes, &self.shard).map_err(damaged)?)),
+            false => None,
+        };
+        *slot = Some(index.clone());
+        Ok(index)
+    }
+}
+
+fn index_bytes(count: usize, shard: &Shard) -> usize {
+    16 * count + if shard.index_checked { 4 } else { 0 }
+}
+
+fn parse(bytes: &[u8], shard: &Shard) -> Result<Index, String> {
+    let numbers = match (shard.index_checked, bytes.split_last_chunk::<4>()) {
+        (true, Some((numbers, sum))) => {
+            if crc32c::crc32c(numbers) != u32::from_le_bytes(*sum) {
+                return Err("the checksum of its index does not fit; it is damaged".into());
+            }
+            numbers
+        }
+        _ => bytes,
+    };
+    let (pairs, _) = numbers.as_chunks::<16>();
+    let pairs = pairs.iter().map(|pair| {
+        let (start, length) = (u64_at(pair, 0), u64_at(pair, 8));
+        ((start, length) != (u64::MAX, u64::MAX)).then_some((start, length))
+    });
+    Ok(pairs.collect())
+}
+
+fn u64_at(pair: &[u8; 16], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&pair[at..at + 8]);
+    u64::from_le_bytes(bytes)
+}
+
+/// The chunks of a shard as sections of it, in row-major order.
+fn sections(metadata: &Metadata, shard: &Shard) -> Result<(Layout, Vec<Section>), String> {
+    let size = metadata.element_type.size();
+    let order = Order::from_slowest_first(&metadata.encoding.slowest_first);
+    let layout = Layout::new(&metadata.object, size, &order, None).map_err(|e| e.to_string())?;
+    let extents = extents(&metadata.object, shard);
+    let count: u64 = extents.iter().product();
+    let whole = Section::whole(&metadata.object).map_err(|e| e.to_string())?;
+    let sections = (0..count).map(|number| {
+        let (mut section, mut rest) = (whole.clone(), number);
+        for axis in (0..extents.len()).rev() {
+            let at = rest % extents[axis] * shard.chunk[axis];
+            rest /= extents[axis];
+            section = section.slice(axis, at, at + shard.chunk[axis]);
+        }
+        section
+    });
+    Ok((layout, sections.collect()))
+}
+
+/// Decodes all chunks of a shard into their places.
+pub(super) fn split(
+    stored: &[u8],
+    shard: &Shard,
+    metadata: &Metadata,
+    out: &mut [u8],
+) -> Result<(), String> {
+    let (layout, sections) = sections(metadata, shard)?;
+    let length = index_bytes(sections.len(), shard);
+    if stored.len() < length {
+        return Err("it is too short for its index".into());
+    }
+    let index = match shard.index_at_end {
+        true => &stored[stored.len() - length..],
+        false => &stored[..length],
+    };
+    let mut chunk = vec![0; out.len() / sections.len().max(1)];
+    for (place, section) in parse(index, shard)?.iter().zip(&sections) {
+        match place {
+            None => {
+                let fill = &metadata.fill;
+                let elements = chunk.chunks_mut(fill.len());
+                elements.for_each(|element| element.copy_from_slice(fill));
+            }
+            Some((start, length)) => {
+                let range = usize::try_from(*start)
+                    .ok()
+                    .zip(start.checked_add(*length).map(|end| end as usize));
+                let bytes = range.and_then(|(start, end)| stored.get(start..end));
+                let bytes = bytes.ok_or("its index leads beyond its end; it is damaged")?;
+                metadata.encoding.codecs.decode(bytes, &mut chunk)?;
+            }
+        }
+        for pass in layout.runs(section).map_err(|e| e.to_string())?.passes() {
+            scatter(&pass, &chunk, out, 0);
+        }
+    }
+    Ok(())
+}
+
+/// A shard of all its chunks, encoded.
+pub(super) fn join(data: &[u8], shard: &Shard, metadata: &Metadata) -> Result<Vec<u8>, String> {
+    let (layout, sections) = sections(metadata, shard)?;
+    let length = index_bytes(sections.len(), shard);
+    let mut joined = vec![0; if shard.index_at_end { 0 } else { length }];
+    let mut index = Vec::with_capacity(length);
+    let mut chunk = vec![0; data.len() / sections.len().max(1)];
+    for section in &sections {
+        for pass in layout.runs(section).map_err(|e| e.to_string())?.passes() {
+            gather(&pass, data, 0, &mut chunk);
+        }
+        let start = joined.len() as u64;
+        let codecs = &metadata.encoding.codecs;
+        codecs.encode(&chunk, |encoded| joined.extend_from_slice(encoded))?;
+        index.extend_from_slice(&start.to_le_bytes());
+        index.extend_from_slice(&(joined.len() as u64 - start).to_le_bytes());
+    }
+    if shard.index_checked {
+        index.extend_from_slice(&crc32c::crc32c(&index).to_le_bytes());
+    }
+    match shard.index_at_end {
+        true => joined.extend_from_slice(&index),
+        false => joined[..length].copy_from_slice(&index),
+    }
+    Ok(joined)
+}

@@ -1,0 +1,317 @@
+//! Zarr arrays against an oracle in memory: sections of any kind, both versions,
+//! orders, codecs, shards, ranks; and damaged files.
+
+use std::path::Path;
+
+use outcore::{Array, ArrayDescriptor, ByteOrder, ElementType, Error, Order, Section};
+use proptest::prelude::*;
+
+fn name(directory: &Path, text: &str) -> String {
+    directory.join(text).to_str().unwrap().to_owned()
+}
+
+/// The numbers of a section's elements in row-major order of the array.
+fn numbers(shape: &[u64], section: &Section) -> Vec<i32> {
+    let mut all = vec![0u64];
+    for (axis, extent) in section.axes().iter().zip(shape) {
+        let indices: Vec<u64> = (0..axis.count()).map(|at| axis.index(at)).collect();
+        all = all
+            .iter()
+            .flat_map(|before| indices.iter().map(move |at| before * extent + at))
+            .collect();
+    }
+    all.into_iter().map(|number| number as i32).collect()
+}
+
+/// A dense buffer of `shape` from row-major order into the order of the array.
+fn ordered(shape: &[u64], values: &[i32], column: bool) -> Vec<i32> {
+    if !column || shape.len() < 2 {
+        return values.to_vec();
+    }
+    let (rows, columns) = (shape[0] as usize, shape[1] as usize);
+    (0..columns)
+        .flat_map(|column| (0..rows).map(move |row| values[row * columns + column]))
+        .collect()
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    shape: [u64; 2],
+    chunk: [u64; 2],
+    shards: Option<[u64; 2]>,
+    version: u8,
+    column: bool,
+    big: bool,
+    codecs: &'static str,
+    parts: Vec<(u64, u64, u64)>,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let shape = [1u64..20, 1u64..20];
+    let chunk = [1u64..8, 1u64..8];
+    let codecs = prop::sample::select(vec![
+        "none",
+        "zstd:1",
+        "gzip:1",
+        "shuffle,deflate:1",
+        "blosc:lz4:5:shuffle",
+        "zstd:1,crc32c",
+        "lz4",
+    ]);
+    let parts = prop::collection::vec((0u64..20, 0u64..20, 1u64..4), 2);
+    (
+        shape,
+        chunk,
+        prop::option::of([1u64..4, 1u64..4]),
+        2u8..4,
+        any::<bool>(),
+        any::<bool>(),
+        codecs,
+        parts,
+    )
+        .prop_map(
+            |(shape, chunk, shards, version, column, big, codecs, parts)| Case {
+                shape,
+                chunk,
+                shards: shards.filter(|_| version == 3 && !column),
+                version,
+                column,
+                big,
+                codecs,
+                parts,
+            },
+        )
+}
+
+impl Case {
+    fn descriptor(&self) -> ArrayDescriptor {
+        let layout = format!(
+            "tiled:{}x{}{}",
+            self.chunk[0],
+            self.chunk[1],
+            if self.column { ":column" } else { "" }
+        );
+        let mut descriptor = ArrayDescriptor::new(&self.shape, ElementType::I32)
+            .layout(layout.parse().unwrap())
+            .codecs(self.codecs.parse().unwrap());
+        if self.big {
+            descriptor.byte_order = ByteOrder::Big;
+        }
+        if let Some([a, b]) = self.shards {
+            descriptor = descriptor.sharded(&[a * self.chunk[0], b * self.chunk[1]]);
+        }
+        descriptor
+    }
+
+    fn section(&self, array: &Array) -> Section {
+        let axes = self
+            .parts
+            .iter()
+            .zip(&self.shape)
+            .map(|((from, to, step), extent)| {
+                let (from, to) = (from.min(extent), to.min(extent));
+                format!("{}:{}:{step}", from.min(to), to)
+            });
+        array.section(&axes.collect::<Vec<_>>().join(", ")).unwrap()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sections_are_those_of_an_array_in_memory(case in cases()) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = name(directory.path(), "a.zarr");
+        let made = if case.version == 2 { format!("zarr2:{path}") } else { path.clone() };
+        let array = Array::create(&made, &case.descriptor()).unwrap();
+        // What nobody has written is zero.
+        let zeros = array.read::<i32>(&array.whole()).unwrap();
+        prop_assert!(zeros.iter().all(|value| *value == 0));
+        // All of it, then a section anew.
+        let whole = numbers(&case.shape, &array.whole());
+        array.write(&array.whole(), &ordered(&case.shape, &whole, case.column)).unwrap();
+        let section = case.section(&array);
+        let values: Vec<i32> = numbers(&case.shape, &section).iter().map(|n| -n - 1).collect();
+        array.write(&section, &ordered(&section.shape(), &values, case.column)).unwrap();
+        array.sync().unwrap();
+        let mut expected = whole;
+        for (number, value) in numbers(&case.shape, &section).iter().zip(&values) {
+            expected[*number as usize] = *value;
+        }
+        // Opened anew, whole and in part, alone and by the store of bytes.
+        for strategy in ["auto", "sieving"] {
+            let tuning = outcore::Tuning {
+                strategy: strategy.parse().unwrap(),
+                ..Default::default()
+            };
+            let array = Array::open(&path).unwrap().tuned(tuning);
+            prop_assert_eq!(array.format(), "zarr");
+            let found = array.read::<i32>(&array.whole()).unwrap();
+            prop_assert_eq!(found, ordered(&case.shape, &expected, case.column));
+            let section = case.section(&array);
+            let wanted: Vec<i32> = numbers(&case.shape, &section)
+                .iter()
+                .map(|number| expected[*number as usize])
+                .collect();
+            // The second time from what is kept.
+            for _ in 0..2 {
+                let found = array.read::<i32>(&section).unwrap();
+                prop_assert_eq!(found, ordered(&section.shape(), &wanted, case.column));
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_write_parts_of_the_same_chunks() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = name(directory.path(), "rows.zarr");
+    for ranks in [1, 2, 3, 5] {
+        outcore::run(ranks, |comm| {
+            let descriptor = ArrayDescriptor::new(&[30, 17], ElementType::I32)
+                .layout("tiled:8x8".parse().unwrap())
+                .codecs("zstd:1".parse()?);
+            let draft = Array::draft_all(comm, &path, &descriptor, true)?;
+            let pattern: outcore::Pattern = "p::N, :".parse().unwrap();
+            let (rank, size) = (comm.rank() as u64, comm.size() as u64);
+            let mine = pattern.section(draft.shape(), rank, size).unwrap();
+            draft.write(&mine, &numbers(draft.shape(), &mine))?;
+            comm.barrier()?;
+            let array = draft.commit(comm)?;
+            let found = array.read::<i32>(&array.whole())?;
+            assert_eq!(found, numbers(array.shape(), &array.whole()));
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_relayout_goes_through_chunks_and_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (first, second) = (
+        name(directory.path(), "in.oc"),
+        name(directory.path(), "group.zarr/deep/out"),
+    );
+    let descriptor = ArrayDescriptor::new(&[70, 50], ElementType::I32);
+    let array = Array::create(&first, &descriptor).unwrap();
+    let all = numbers(array.shape(), &array.whole());
+    array.write(&array.whole(), &all).unwrap();
+    let chunked = ArrayDescriptor::new(&[50, 70], ElementType::I32)
+        .layout("tiled:16x16".parse().unwrap())
+        .codecs("shuffle,zstd:1".parse().unwrap())
+        .attribute("units", "K");
+    outcore::run(2, |comm| {
+        let output = outcore::RelayoutOutput {
+            name: &second,
+            descriptor: &chunked,
+            replace: false,
+            resume: false,
+        };
+        let budget = outcore::MemoryBudget::of(64 << 20);
+        let job = outcore::RelayoutJob::begin(comm, &array, &[1, 0], &output, &budget)?;
+        job.run(comm, &|_| ())
+    })
+    .unwrap();
+    let turned = Array::open(&second).unwrap();
+    assert_eq!(turned.descriptor().attributes["units"], "K");
+    assert_eq!(turned.descriptor().codecs.to_string(), "shuffle,zstd:1");
+    let found = turned.read::<i32>(&turned.whole()).unwrap();
+    let expected: Vec<i32> = (0..50)
+        .flat_map(|column| (0..70).map(move |row| row * 50 + column))
+        .collect();
+    assert_eq!(found, expected);
+    // The groups above can be listed, and are no arrays.
+    let items = outcore::list(&name(directory.path(), "group.zarr")).unwrap();
+    let paths: Vec<&str> = items.iter().map(|item| item.path.as_str()).collect();
+    assert_eq!(paths, ["", "deep", "deep/out"]);
+    let problem = Array::open(&name(directory.path(), "group.zarr")).unwrap_err();
+    assert!(problem.to_string().contains("deep/out"), "{problem}");
+}
+
+#[test]
+fn damage_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = name(directory.path(), "a.zarr");
+    let descriptor = ArrayDescriptor::new(&[16, 16], ElementType::I32)
+        .layout("tiled:8x8".parse().unwrap())
+        .codecs("zstd:1,crc32c".parse().unwrap());
+    let array = Array::create(&path, &descriptor).unwrap();
+    let all = numbers(array.shape(), &array.whole());
+    array.write(&array.whole(), &all).unwrap();
+    let chunk = directory.path().join("a.zarr/c/1/0");
+    let bytes = std::fs::read(&chunk).unwrap();
+    let mut changed = bytes.clone();
+    changed[9] ^= 4;
+    for (bytes, part) in [
+        (changed.as_slice(), "CRC32C"),
+        (&bytes[..7], "CRC32C"),
+        (&[], "too short"),
+    ] {
+        std::fs::write(&chunk, bytes).unwrap();
+        let array = Array::open(&path).unwrap();
+        let problem = array.read::<i32>(&array.whole()).unwrap_err().to_string();
+        assert!(
+            problem.contains("c/1/0") && problem.contains(part),
+            "{problem}"
+        );
+        // Other chunks can be read.
+        array.read::<i32>(&array.section(":8, :").unwrap()).unwrap();
+    }
+    // A chunk that is not there holds what nobody has written.
+    std::fs::remove_file(&chunk).unwrap();
+    let array = Array::open(&path).unwrap();
+    assert_eq!(
+        array.read::<i32>(&array.section("8, 0").unwrap()).unwrap(),
+        [0]
+    );
+    for (document, part) in [
+        ("{", "not JSON"),
+        ("{}", "'zarr_format' is missing"),
+        (r#"{"zarr_format": 4}"#, "is not 3"),
+        (
+            r#"{"zarr_format": 3, "node_type": "array", "shape": [-1]}"#,
+            "-1",
+        ),
+        (
+            r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "string"}"#,
+            "string",
+        ),
+    ] {
+        std::fs::write(directory.path().join("a.zarr/zarr.json"), document).unwrap();
+        let problem = Array::open(&path).unwrap_err().to_string();
+        assert!(problem.contains(part), "{document} -> {problem}");
+    }
+    let unknown = r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int8",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+        "chunk_key_encoding": {"name": "default"}, "fill_value": 0,
+        "codecs": [{"name": "bytes"}, {"name": "numcodecs.pcodec"}]}"#;
+    std::fs::write(directory.path().join("a.zarr/zarr.json"), unknown).unwrap();
+    let problem = Array::open(&path).unwrap_err().to_string();
+    assert!(problem.contains("'pcodec' is not supported"), "{problem}");
+}
+
+#[test]
+fn scalars_and_empty_arrays() {
+    let directory = tempfile::tempdir().unwrap();
+    for (text, shape) in [
+        ("s.zarr", vec![]),
+        ("zarr2:t.zarr", vec![]),
+        ("e.zarr", vec![0, 3]),
+    ] {
+        let (prefix, file) = text.split_once(':').unwrap_or(("", text));
+        let path = name(directory.path(), file);
+        let made = if prefix.is_empty() {
+            path.clone()
+        } else {
+            format!("{prefix}:{path}")
+        };
+        let array = Array::create(&made, &ArrayDescriptor::new(&shape, ElementType::F64)).unwrap();
+        let count = array.whole().count() as usize;
+        array.write(&array.whole(), &vec![1.5; count]).unwrap();
+        let array = Array::open(&path).unwrap();
+        assert_eq!(array.read::<f64>(&array.whole()).unwrap(), vec![1.5; count]);
+        assert_eq!(array.descriptor().arrangement.order, Order::Row);
+    }
+}
