@@ -259,7 +259,7 @@ fn arrays_that_cannot_be_opened() {
         ("raw:nothing.bin?shape=4&type=u8", "nothing.bin"),
         ("empty.oc", "no array.json"),
         (".", "no array.json"),
-        ("plain.bin", "neither an outcore directory nor a .npy file"),
+        ("plain.bin", "neither an outcore directory"),
         ("plain.bin/", "plain.bin"),
         ("raw:plain.bin", "shape and type are missing"),
         ("raw:plain.bin?shape=11&type=u8", "10 bytes"),
