@@ -101,6 +101,48 @@ fn many_calls_are_under_way_at_once() {
 }
 
 #[test]
+fn calls_of_one_rank_are_served_in_their_order() {
+    for ranks in [1, 2, 3] {
+        let program = |comm: &Comm| {
+            let (rank, size) = (comm.rank(), comm.size());
+            let procedures = Procedures::start(comm)?;
+            let seen = Arc::new(Mutex::new(vec![Vec::new(); size]));
+            let kept = seen.clone();
+            let note = procedures.register("note", move |request, _| {
+                let (from, number) = (request.header()[0], request.header()[1]);
+                let mut seen = kept.lock().map_err(|_| Error::Invalid("poisoned".into()))?;
+                seen[usize::from(from)].push(number);
+                Ok(())
+            })?;
+            let to = (rank + 1) % size;
+            for round in 0..20_u8 {
+                // Slots become free in the middle, and are used again.
+                let mut calls = std::collections::VecDeque::new();
+                for number in 0..250_u8 {
+                    let header = [rank as u8, number];
+                    calls.push_back(procedures.start_call(to, note, &header, vec![], vec![])?);
+                    if (number ^ round) % 3 == 0 {
+                        calls.pop_front().expect("one was started").wait()?;
+                    }
+                }
+                calls
+                    .into_iter()
+                    .try_for_each(|call| call.wait().map(drop))?;
+                comm.barrier()?;
+                let from = (rank + size - 1) % size;
+                let mut seen = seen.lock().expect("nobody panics");
+                assert_eq!(seen[from], (0..250).collect::<Vec<u8>>(), "round {round}");
+                seen[from].clear();
+                drop(seen);
+                comm.barrier()?;
+            }
+            procedures.close()
+        };
+        outcore::run(ranks, program).unwrap();
+    }
+}
+
+#[test]
 fn any_of_several_calls_is_awaited() {
     everywhere(|comm| {
         let (rank, size) = (comm.rank(), comm.size());

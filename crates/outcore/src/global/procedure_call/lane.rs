@@ -5,7 +5,7 @@
 //! takes the answers that have come to all of them, and posts the next ones.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::arena::{Arena, Piece};
@@ -24,6 +24,8 @@ pub(super) struct Lane {
     /// For long data; `None` if the target uses the caller's memory in place.
     arena: Option<Arc<Arena>>,
     calls: Mutex<Calls>,
+    /// How many calls were posted.
+    posted: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -60,6 +62,7 @@ impl Lane {
                 queue: VecDeque::new(),
                 counted: false,
             }),
+            posted: AtomicU32::new(0),
         }
     }
 
@@ -213,6 +216,8 @@ impl Lane {
         let response_at = for_response.map_or(response as u64, Piece::code);
         let relaxed = Ordering::Relaxed;
         slot.procedure.store(flight.procedure, relaxed);
+        let sequence = self.posted.fetch_add(1, relaxed);
+        slot.sequence.store(sequence, relaxed);
         slot.header_len.store(header.len() as u64, relaxed);
         slot.header_at.store(header_at, relaxed);
         slot.data_len.store(data.len() as u64, relaxed);

@@ -20,7 +20,7 @@ use super::arena;
 use super::inner::Inner;
 use super::post::Ask;
 use super::request::{Distant, Request, Response, Source, Target};
-use super::slot::{INLINE, Inbox, Slot, Status, state};
+use super::slot::{INLINE, Inbox, Mark, Slot, Status, state};
 use crate::error::Result;
 
 /// How long the server sleeps where nothing but its bell can wake it.
@@ -40,6 +40,8 @@ struct Server {
     /// Long response headers that their callers have not yet made room for, by
     /// slot.
     kept: HashMap<usize, Vec<u8>>,
+    /// What was posted last.
+    posted: Vec<Mark>,
     /// For request data, and for response data.
     scratch: [Vec<u8>; 2],
     /// For response data that goes to a slot.
@@ -62,6 +64,7 @@ pub(super) fn serve(inner: Arc<Inner>) {
         inner: inner.clone(),
         inbox,
         kept: HashMap::new(),
+        posted: Vec::new(),
         scratch: Default::default(),
         short: Box::new([0; INLINE]),
     };
@@ -139,7 +142,8 @@ impl Server {
     /// Serves what was posted; whether there was anything.
     fn serve_slots(&mut self) -> bool {
         let inbox = self.inbox;
-        inbox.take_posted(|index| {
+        let mut posted = std::mem::take(&mut self.posted);
+        let some = inbox.take_posted(&mut posted, |index| {
             let slot = inbox.slot(index);
             if slot.turn(state::REQUESTED, state::TAKEN) {
                 if !self.kept.is_empty() {
@@ -149,7 +153,9 @@ impl Server {
             } else if slot.turn(state::FETCH, state::TAKEN) {
                 self.send_header(index, slot);
             }
-        })
+        });
+        self.posted = posted;
+        some
     }
 
     /// Runs the procedure of a slot.

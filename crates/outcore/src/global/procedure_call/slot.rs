@@ -158,7 +158,8 @@ pub(super) struct Slot {
     /// Of an answer: how the call ended.
     pub(super) status: AtomicU32,
     pub(super) procedure: AtomicU32,
-    _gap: u32,
+    /// The number of the call among those of its caller to this rank.
+    pub(super) sequence: AtomicU32,
     pub(super) header_len: AtomicU64,
     /// Where the header is: 0 if it is inline, else its address in the caller's
     /// memory, or its place in the caller's arena. So below.
@@ -335,23 +336,45 @@ impl Inbox {
         (0..self.measures.words()).any(|word| self.word(word).load(Ordering::SeqCst) != 0)
     }
 
-    /// Gives what was posted to `serve`; whether there was anything.
-    pub(super) fn take_posted(&self, mut serve: impl FnMut(usize)) -> bool {
-        let mut some = false;
+    /// Gives what was posted to `serve`, the calls of each rank in the order in which
+    /// it posted them; whether there was anything. `posted` is memory for that.
+    pub(super) fn take_posted(&self, posted: &mut Vec<Mark>, mut serve: impl FnMut(usize)) -> bool {
+        posted.clear();
         for word in 0..self.measures.words() {
             let bits = self.word(word);
             if bits.load(Ordering::Relaxed) == 0 {
                 continue;
             }
-            let mut posted = bits.swap(0, Ordering::SeqCst);
-            while posted != 0 {
-                serve(word * 64 + posted.trailing_zeros() as usize);
-                posted &= posted - 1;
-                some = true;
+            let mut marked = bits.swap(0, Ordering::SeqCst);
+            while marked != 0 {
+                let index = word * 64 + marked.trailing_zeros() as usize;
+                let sequence = self.slot(index).sequence.load(Ordering::Relaxed);
+                posted.push(Mark { index, sequence });
+                marked &= marked - 1;
             }
         }
-        some
+        if posted.len() > 1 {
+            // Numbers of calls that are under way together are near one another.
+            posted.sort_by(|a, b| {
+                let callers = self.caller(a.index).cmp(&self.caller(b.index));
+                callers.then((a.sequence.wrapping_sub(b.sequence) as i32).cmp(&0))
+            });
+        }
+        for mark in &*posted {
+            // A slot that has another call by now was posted again.
+            if self.slot(mark.index).sequence.load(Ordering::Relaxed) == mark.sequence {
+                serve(mark.index);
+            }
+        }
+        !posted.is_empty()
     }
+}
+
+/// A slot that was posted, and the number of its call.
+#[derive(Debug)]
+pub(super) struct Mark {
+    index: usize,
+    sequence: u32,
 }
 
 #[cfg(test)]
@@ -374,11 +397,24 @@ mod tests {
             }
             assert!(inbox.is_posted());
             let mut callers = Vec::new();
-            assert!(inbox.take_posted(|index| callers.push(inbox.caller(index))));
+            let mut posted = Vec::new();
+            assert!(inbox.take_posted(&mut posted, |index| callers.push(inbox.caller(index))));
             let mut expected = vec![0, size / 2, size - 1];
             expected.dedup();
             assert_eq!(callers, expected);
-            assert!(!inbox.is_posted() && !inbox.take_posted(|_| ()));
+            assert!(!inbox.is_posted() && !inbox.take_posted(&mut posted, |_| ()));
+            // The calls of one rank, in their order and not in that of the slots.
+            for (slot, sequence) in [(1, u32::MAX), (0, 0)] {
+                let index = inbox.index(size - 1, slot);
+                inbox
+                    .slot(index)
+                    .sequence
+                    .store(sequence, Ordering::Relaxed);
+                inbox.post(index);
+            }
+            let mut order = Vec::new();
+            inbox.take_posted(&mut posted, |index| order.push(index));
+            assert_eq!(order, [1, 0].map(|slot| inbox.index(size - 1, slot)));
         }
     }
 }
