@@ -30,19 +30,53 @@ passed=0 failed=0 failures=()
 
 # check NAME COMMAND...: runs it and counts it, or the tests that it reports.
 check() {
-  local name=$1 log start ok=1 p f
+  run_check "$@"
+  report "$1"
+}
+
+# beside NAME COMMAND...: as check, two at a time; together reports them in their order.
+pairs=() running=0
+beside() {
+  if [ $running -ge 2 ]; then
+    wait -n
+    running=$((running - 1))
+  fi
+  pairs+=("$1")
+  running=$((running + 1))
+  run_check "$@" &
+}
+together() {
+  local name
+  wait
+  for name in "${pairs[@]}"; do report "$name"; done
+  pairs=() running=0
+}
+
+log_of() { echo "$logs/${1//[^a-zA-Z0-9.-]/_}.log"; }
+
+# run_check NAME COMMAND...: its output, whether it succeeded, and the seconds it took.
+run_check() {
+  local log start=$SECONDS ok=1
+  log=$(log_of "$1")
   shift
-  log="$logs/${name//[^a-zA-Z0-9.-]/_}.log"
-  start=$SECONDS
+  rm -f "$log.end"
   "$@" >"$log" 2>&1 </dev/null || ok=0
+  echo "$ok $((SECONDS - start))" >"$log.end"
+}
+
+# report NAME: counts and tells what came of it.
+report() {
+  local name=$1 log ok=0 seconds=0 p f
+  log=$(log_of "$name")
+  read -r ok seconds <"$log.end"
   read -r p f < <(awk '/^test result:/ { for (i = 1; i < NF; i++) { if ($(i+1) ~ /^passed/) p += $i; if ($(i+1) ~ /^failed/) f += $i } } END { print p + 0, f + 0 }' "$log")
   if [ "$p" = 0 ] && [ "$f" = 0 ]; then
     p=$ok f=$((1 - ok))
-  elif [ $ok = 0 ] && [ "$f" = 0 ]; then
+  elif [ "$ok" = 0 ] && [ "$f" = 0 ]; then
     f=1
   fi
   passed=$((passed + p)) failed=$((failed + f))
-  printf '%-62s %5s passed %3s failed %4ss\n' "$name" "$p" "$f" $((SECONDS - start))
+  printf '%-62s %5s passed %3s failed %4ss\n' "$name" "$p" "$f" "$seconds"
   if [ "$f" != 0 ]; then
     failures+=("$name")
     echo "----- the end of $log"
@@ -258,9 +292,10 @@ check 'examples build' cargo build -q --workspace --exclude outcore-transport-mp
 examples=$(cd crates/outcore/examples && ls ./*.rs | sed 's|./||; s|\.rs$||')
 for example in $examples; do
   for ranks in 1 2 3 5 16; do
-    check "$example on $ranks threads" example_on_threads "$example" "$ranks"
+    beside "$example on $ranks threads" example_on_threads "$example" "$ranks"
   done
 done
+together
 check 'all five threads are told' all_five_are_told env OUTCORE_RANKS=5 target/debug/examples/failing_rank
 # The program without MPI, before it is built with it.
 mkdir -p target/plain && cp target/debug/outcore target/plain/
@@ -290,12 +325,16 @@ for library in openmpi mpich; do
   check "$library: transport tests" cargo test -p outcore-transport-mpi --no-fail-fast
   unset MPICC
   bin=target/$library/debug
+  # Waiting ranks of MPICH keep the cores for themselves.
+  along=beside
+  [ $library = openmpi ] || along=check
   for ranks in 1 2 3 5; do
-    check "$library: conformance on $ranks ranks" mpirun_of $library $ranks $bin/mpi-conformance
+    $along "$library: conformance on $ranks ranks" mpirun_of $library $ranks $bin/mpi-conformance
     for example in $examples; do
-      check "$library: $example on $ranks ranks" mpirun_of $library $ranks $bin/examples/"$example"
+      $along "$library: $example on $ranks ranks" mpirun_of $library $ranks $bin/examples/"$example"
     done
   done
+  together
   check "$library: conformance on 8 ranks" mpirun_of $library 8 $bin/mpi-conformance
   check "$library: redistribution on 8 ranks" mpirun_of $library 8 $bin/examples/redistribution
   check "$library: conformance on 5 ranks without the kernel's copies" mpirun_of $library 5 $bin/mpi-conformance --staged
