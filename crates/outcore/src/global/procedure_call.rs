@@ -306,16 +306,28 @@ impl Procedures {
         Ok(())
     }
 
-    /// Collective: waits until all calls of all ranks are over, then ends the
-    /// server. Other handles on it are of no use any more.
+    /// Collective: waits until all calls of all ranks are over, those that procedures
+    /// have started as well, then ends the server. Other handles on it are of no use any
+    /// more.
     pub fn close(self) -> Result<()> {
-        let inner = &self.inner;
-        let over = inner.await_all().map(drop);
-        let met = over.and_then(|()| Ok(inner.comm.barrier()?));
+        let met = self.await_silence();
         if let Some(server) = &self.server {
             server.stop();
         }
         met
+    }
+
+    /// Collective: returns when all calls are over and no procedure runs that could start
+    /// another: when nobody has started any since everybody's were over.
+    fn await_silence(&self) -> Result<()> {
+        let (inner, mut before) = (&self.inner, None);
+        loop {
+            inner.await_all()?;
+            let begun = inner.comm.all_reduce_one(inner.begun(), Op::Sum)?;
+            if before.replace(begun) == Some(begun) {
+                return Ok(());
+            }
+        }
     }
 }
 
