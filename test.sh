@@ -233,6 +233,17 @@ print("the same values")
 PYTHON
 }
 
+# A contraction by processes, wherever its factors are, is that of the plain loop.
+contracts() {
+  local library=$1 here="$scratch/contract-$1" way
+  mkdir -p "$here"
+  for way in shared calls replicas files striped; do
+    mpirun_of "$library" 3 "target/$library/debug/outcore" contract 'i0[p1,p2] += t[p1,p3,p4,h1] * i1[p3,p4,h1,p2]' \
+      --segments O=10,6,4,3 --segments V=20,12,8,6 --index p=O --index h=V --make --check --force --from $way \
+      --array "i0=$here/i0.oc" --array "t=$here/t.oc" --array "i1=$here/i1.oc" || return 1
+  done
+}
+
 # All ranks are killed at once while they save checkpoints, some times; another
 # number of ranks then finds the last one that was complete, or the one after.
 restarts_after_kills() {
@@ -352,7 +363,8 @@ for library in openmpi mpich; do
   check "$library: filters local files" filters_local_files $library
   check "$library: writes overlapping sections together" writes_together $library
   check "$library: gathers and scatters" gathers_and_scatters $library
-  for example in global_array work_stealing node_array; do
+  check "$library: contracts, wherever the factors are" contracts $library
+  for example in global_array work_stealing node_array disk_resident shared_file others_disks placed remote_reduction procedure_failures; do
     check "$library: $example on 3 ranks that share no memory" mpirun_of $library 3 $bin/examples/$example apart
   done
   check "$library: procedure_data on 3 ranks that share no memory" mpirun_of $library 3 $bin/examples/procedure_data --apart

@@ -1,6 +1,9 @@
 //! An array on the disks of all ranks: any rank gets, puts and accumulates any section
 //! at any time, while the ranks that hold the elements compute; blocks are prefetched,
 //! kept in caches, and found again by the next program.
+//!
+//! With the argument `apart`, ranks of MPI share no memory, as if each had a node of its
+//! own.
 
 use outcore::{
     Array, ArrayDescriptor, Comm, DiskOptions, DiskResident, Disks, Distribution, ElementType,
@@ -10,6 +13,10 @@ use outcore::{
 const SHAPE: [u64; 2] = [240, 200];
 
 fn main() -> Result<(), Error> {
+    #[cfg(feature = "mpi")]
+    if std::env::args().any(|argument| argument == "apart") {
+        outcore_transport_mpi::set_node_memory(false);
+    }
     let ranks = outcore::default_ranks();
     outcore::run(ranks, |comm| {
         // The directory of rank 0 is the one that all use, as if it were many disks.

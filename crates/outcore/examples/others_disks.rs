@@ -1,10 +1,17 @@
 //! A group of ranks computes and saves its state on the disks of another group,
 //! without collective calls; after a failure it goes on from the newest version that is
 //! complete.
+//!
+//! With the argument `apart`, ranks of MPI share no memory, as if each had a node of its
+//! own.
 
 use outcore::{Comm, Disks, Error, OthersDisks, Procedures, State};
 
 fn main() -> Result<(), Error> {
+    #[cfg(feature = "mpi")]
+    if std::env::args().any(|argument| argument == "apart") {
+        outcore_transport_mpi::set_node_memory(false);
+    }
     let ranks = outcore::default_ranks();
     outcore::run(ranks, |comm| {
         let directory = format!("outcore-others-disks-{}", std::process::id());

@@ -1,9 +1,16 @@
 //! One program text for arrays in memory that a node shares, in ordinary memory and on
 //! disk: the program says how much memory it may use, and the runtime places.
+//!
+//! With the argument `apart`, ranks of MPI share no memory, as if each had a node of its
+//! own.
 
 use outcore::{Comm, Disks, Distribution, Error, MemoryLevels, Place, Placed, Procedures};
 
 fn main() -> Result<(), Error> {
+    #[cfg(feature = "mpi")]
+    if std::env::args().any(|argument| argument == "apart") {
+        outcore_transport_mpi::set_node_memory(false);
+    }
     let ranks = outcore::default_ranks();
     outcore::run(ranks, |comm| {
         let directory = format!("outcore-placed-{}", std::process::id());

@@ -2,7 +2,8 @@
 //! the owners of its rows: only the results travel, and no rank stops for it.
 //!
 //! `OUTCORE_RANKS=4 cargo run --example remote_reduction`, or built with
-//! `--features mpi`: `mpirun -n 4 remote_reduction`.
+//! `--features mpi`: `mpirun -n 4 remote_reduction`. With the argument `apart`, ranks of
+//! MPI share no memory, as if each had a node of its own.
 
 use outcore::{Call, Error, Procedures};
 
@@ -52,6 +53,10 @@ fn words<const N: usize>(bytes: &[u8]) -> Result<[[u8; 8]; N], Error> {
 }
 
 fn main() -> Result<(), Error> {
+    #[cfg(feature = "mpi")]
+    if std::env::args().any(|argument| argument == "apart") {
+        outcore_transport_mpi::set_node_memory(false);
+    }
     outcore::run(outcore::default_ranks(), |comm| {
         let (rank, size) = (comm.rank(), comm.size());
         // Row r belongs to rank r % size. What the owner registers sees its part.

@@ -1,11 +1,18 @@
 //! A file of bytes striped over the disks of all ranks: opened by all, read and
 //! written anywhere by anyone; and an array that lies in it.
+//!
+//! With the argument `apart`, ranks of MPI share no memory, as if each had a node of its
+//! own.
 
 use outcore::{
     Array, ArrayDescriptor, Comm, DiskOptions, Disks, ElementType, Error, Procedures, SharedFile,
 };
 
 fn main() -> Result<(), Error> {
+    #[cfg(feature = "mpi")]
+    if std::env::args().any(|argument| argument == "apart") {
+        outcore_transport_mpi::set_node_memory(false);
+    }
     let ranks = outcore::default_ranks();
     outcore::run(ranks, |comm| {
         let directory = format!("outcore-shared-file-{}", std::process::id());

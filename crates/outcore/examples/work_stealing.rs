@@ -1,5 +1,6 @@
 //! Tasks of very unequal length, done by whichever rank is free: from a common
-//! counter, and by stealing. A task that fails is known to all by its number.
+//! counter, and by stealing. A task that fails or panics is known to all by its
+//! number.
 //!
 //! `OUTCORE_RANKS=4 cargo run --example work_stealing`, or built with
 //! `--features mpi`: `mpirun -n 4 work_stealing`. With the argument `apart`, ranks
@@ -36,6 +37,19 @@ fn main() -> Result<(), Error> {
                     index: 123, cause, ..
                 }) => {
                     assert_eq!(cause, "a task that cannot be done");
+                }
+                other => panic!("{other:?}"),
+            }
+            // So is one that panics: it ends neither its rank nor the job.
+            let failed = pool.each(comm, TASKS, |task| match task {
+                45 => panic!("a task in the middle of which something breaks"),
+                _ => Ok(()),
+            });
+            match failed {
+                Err(Error::Task {
+                    index: 45, cause, ..
+                }) => {
+                    assert!(cause.starts_with("panicked: a task"), "{cause}");
                 }
                 other => panic!("{other:?}"),
             }

@@ -12,10 +12,11 @@ use super::execute::Tasks;
 /// Where the counter stands.
 const COUNTER: [u64; 1] = [0];
 
-/// Far beyond the last task, and far from overflow.
-const STOPPED: u64 = u64::MAX / 2;
+/// Far beyond the last task, and far from overflow though every rank may add it.
+const STOPPED: u64 = 1 << 48;
 
-/// A counter that all ranks share: an element of a global array.
+/// A counter that all ranks share: an element of a global array. It serves for one
+/// contraction.
 #[derive(Debug)]
 pub struct TaskCounter {
     counter: GlobalArray<u64>,
@@ -26,6 +27,11 @@ impl TaskCounter {
     /// Collective: a counter of so many groups. Ranks of different nodes need
     /// `procedures` of the same group.
     pub fn new(comm: &Comm, procedures: Option<&Procedures>, tasks: u64) -> Result<Self> {
+        if tasks >= STOPPED {
+            return Err(Error::Invalid(format!(
+                "{tasks} groups of tasks are too many to be counted"
+            )));
+        }
         let ranks = comm.size() as u64;
         let axis = [AxisDistribution::BlockSize(1)];
         let one_each = Distribution::new(&[ranks], &axis, &[ranks]);
@@ -44,7 +50,30 @@ impl Tasks for TaskCounter {
     }
 
     fn stop(&self) {
+        // Added, as a number that is put may be lost between the halves of an increment.
         // If it cannot be told, others work in vain, but come to an end.
-        drop(self.counter.put_one(&COUNTER, STOPPED));
+        drop(self.counter.read_increment(&COUNTER, STOPPED));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_that_was_stopped_stays_so() {
+        outcore::run(2, |comm| {
+            let counter = TaskCounter::new(comm, None, 1000)?;
+            assert!(counter.next()?.is_some());
+            for _ in 0..5 {
+                counter.stop();
+                for _ in 0..3 {
+                    assert_eq!(counter.next()?, None);
+                }
+            }
+            assert!(TaskCounter::new(comm, None, u64::MAX).is_err());
+            Ok::<(), Error>(())
+        })
+        .unwrap();
     }
 }

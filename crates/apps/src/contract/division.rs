@@ -32,6 +32,14 @@ impl Division {
     pub(super) fn is_by_sums(&self) -> bool {
         matches!(self, Self::Sums(_))
     }
+
+    /// How many groups there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Tasks(groups) => groups.len(),
+            Self::Sums(groups) => groups.len(),
+        }
+    }
 }
 
 impl Contraction {

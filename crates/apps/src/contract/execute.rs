@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use outcore::{Comm, Op, Result};
+use outcore::{Comm, Error, Op, Result};
 
 use super::blocks::Blocks;
 use super::contraction::{Contraction, Extents, Pair, Task};
@@ -70,7 +70,7 @@ pub struct Contracted {
 pub trait Tasks {
     /// The next number that no rank has got yet, from 0 to one less than
     /// [`Contraction::groups`], which are the most groups that there can be; `None` if
-    /// there is none.
+    /// there is none. All must be given out, or the contraction fails.
     fn next(&self) -> Result<Option<u64>>;
 
     /// A task has failed, and no more should be given out.
@@ -108,7 +108,7 @@ pub fn contract<T: Number>(
     let whole = contraction.left().len() + contraction.right().len();
     let blocks = (free - more - received + pair).min(whole.max(pair));
     let bytes = least + (more + received + blocks - pair) * size;
-    let _memory = budget.reserve(bytes, "the contraction")?;
+    let _memory = comm.agree(budget.reserve(bytes, "the contraction"))?;
     // 2. The groups.
     let form = contraction.form();
     let turned = form.output.order.as_ref().map_or(0, |_| output.largest());
@@ -123,6 +123,7 @@ pub fn contract<T: Number>(
         groups,
         shelf: Shelf::new([tensors.left, tensors.right], blocks),
         steps: VecDeque::new(),
+        given: 0,
         ended: false,
         backwards: false,
         results: vec![T::zeroed(); (output.largest() + more) as usize],
@@ -132,16 +133,28 @@ pub fn contract<T: Number>(
         done: Contracted::default(),
     };
     let start = Instant::now();
-    let mut outcome = rank.run().inspect_err(|_| tasks.stop());
-    // 3. The sums of all ranks.
+    let outcome = rank.run().inspect_err(|_| tasks.stop());
+    let mut running = start.elapsed();
+    comm.agree(outcome)?;
+    // 3. All groups must have been given out.
+    let (given, expected) = (rank.given, rank.groups.len() as u64);
+    let given = comm.all_reduce(&[given], Op::Sum)?[0];
+    if given != expected {
+        return Err(Error::Invalid(format!(
+            "{given} of the {expected} groups of tasks were given out: a counter serves for one \
+             contraction, and counts as many groups as it may have"
+        )));
+    }
+    // 4. The sums of all ranks.
+    let mut outcome = Ok(());
     if by_sums {
-        comm.agree(outcome)?;
         outcome = rank.add_up(comm);
+        running = start.elapsed();
     }
     let mut done = rank.done;
     done.fetched = rank.shelf.fetched * size;
     done.fetching = rank.shelf.waited.as_secs_f64();
-    done.running = start.elapsed().as_secs_f64();
+    done.running = running.as_secs_f64();
     drop(rank);
     comm.agree(outcome)?;
     done.of_all(comm)
@@ -207,6 +220,8 @@ struct Rank<'a, T> {
     shelf: Shelf<'a, T>,
     /// What is to be done next; blocks of all but the last few are on their way.
     steps: VecDeque<Step>,
+    /// How many groups this rank was given.
+    given: u64,
     /// Whether there are no more groups.
     ended: bool,
     backwards: bool,
@@ -383,6 +398,7 @@ impl<T: Number> Rank<'_, T> {
             self.ended = true;
             return Ok(false);
         };
+        self.given += 1;
         let group = Rc::new(Group::new(tasks));
         let mut sequence = group.sequence();
         if self.backwards {
@@ -433,7 +449,7 @@ impl<T: Number> Rank<'_, T> {
             columns,
             between,
         } = self.contraction.extents(task, pair);
-        let (left, right) = (self.shelf.values(keys[0]), self.shelf.values(keys[1]));
+        let (left, right) = (self.shelf.values(keys[0])?, self.shelf.values(keys[1])?);
         let results = self.results[result].chunks_exact_mut((rows * columns).max(1));
         let lefts = left.chunks_exact((rows * between).max(1));
         let rights = right.chunks_exact((between * columns).max(1));

@@ -26,7 +26,7 @@ pub fn replicate<T: Number>(
 ) -> Result<FileBlocks> {
     let need = copy_memory::<T>(tensor);
     let budget = resources.enough(comm, "replication", |_| need)?;
-    let _memory = budget.reserve(need, "replication")?;
+    let _memory = comm.agree(budget.reserve(need, "replication"))?;
     let copied = || {
         make_directory(directory)?;
         let descriptor = ArrayDescriptor::new(&[tensor.len()], T::TYPE);

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
-use outcore::Result;
+use outcore::{Error, Result};
 
 use super::blocks::{Blocks, Fetch};
 use super::tensor::Place;
@@ -137,10 +137,14 @@ impl<'a, T: Pod> Shelf<'a, T> {
     }
 
     /// A block that was waited for.
-    pub(super) fn values(&self, key: Key) -> &[T] {
+    pub(super) fn values(&self, key: Key) -> Result<&[T]> {
         match self.blocks.get(&key).map(|block| &block.state) {
-            Some(State::Here(values)) => values,
-            _ => &[],
+            Some(State::Here(values)) => Ok(values),
+            _ => Err(Error::Invalid(format!(
+                "the block from element {} on of factor {} is not in memory: it was not waited \
+                 for, or could not be read",
+                key.1, key.0
+            ))),
         }
     }
 

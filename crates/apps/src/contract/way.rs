@@ -131,7 +131,7 @@ fn copy_own<T: Number>(
 ) -> Result<()> {
     let need = copy_memory::<T>(tensor);
     let budget = resources.enough(comm, "copying blocks", |_| need)?;
-    let _memory = budget.reserve(need, "copying blocks")?;
+    let _memory = comm.agree(budget.reserve(need, "copying blocks"))?;
     let cuts = tensor.cuts(comm.size());
     let own = (cuts[comm.rank()], cuts[comm.rank() + 1]);
     let copied = copy_blocks(tensor, own, source, target, resources);

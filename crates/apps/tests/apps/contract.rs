@@ -1,6 +1,8 @@
 //! Contractions of block-sparse tensors by any number of ranks, from wherever
 //! their blocks are, against the plain loop over dense tensors.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use outcore::{Array, Comm, Complex, Error, MemoryBudget, Result};
 use outcore_apps::Resources;
 use outcore_apps::contract::{
@@ -400,6 +402,52 @@ fn a_failure_reaches_all_ranks() {
     });
     for message in messages.unwrap() {
         assert!(message.contains("the disk is broken"), "{message}");
+    }
+}
+
+/// Blocks of zeros, and how many of them were stored.
+#[derive(Default)]
+struct Zeros(AtomicU64);
+
+impl Blocks<f64> for Zeros {
+    fn fetch(&self, _: Place, buffer: Vec<f64>) -> Result<Fetch<'_, f64>> {
+        Ok(Fetch::new(|| Ok(buffer)))
+    }
+
+    fn store(&self, _: Place, _: &[f64]) -> Result<()> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Groups that nobody is given are not done: that is an error, not a result, whether
+/// ranks divide the tasks (in little memory) or the sums.
+#[test]
+fn a_counter_serves_for_one_contraction() {
+    let case = Case {
+        predicates: [Some(Predicate::All); 3],
+        ..papers_case()
+    };
+    let contraction = case.contraction();
+    for memory in [3 * least_memory::<f64>(&contraction), 1 << 30] {
+        let zeros = Zeros::default();
+        let messages = outcore::run(3, |comm| {
+            let tensors = Tensors {
+                output: &zeros,
+                left: &zeros,
+                right: &zeros,
+            };
+            let tasks = TaskCounter::new(comm, None, contraction.groups())?;
+            let resources = Resources::of(MemoryBudget::of(memory));
+            let done = contract::<f64>(comm, &contraction, &tensors, &tasks, &resources)?;
+            assert_eq!(done.tasks, contraction.tasks());
+            let again = contract::<f64>(comm, &contraction, &tensors, &tasks, &resources);
+            Ok::<_, Error>(again.unwrap_err().to_string())
+        });
+        for message in messages.unwrap() {
+            assert!(message.contains("a counter serves for one"), "{message}");
+        }
+        assert_eq!(zeros.0.into_inner(), contraction.tasks());
     }
 }
 

@@ -57,6 +57,7 @@ use crate::budget::MemoryBudget;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::format::native::new_id;
+use crate::global::agreement::same_on_all;
 use crate::global::arithmetic::Arithmetic;
 use crate::global::node_array::BlockSource;
 use crate::global::procedure_call::Procedures;
@@ -143,14 +144,22 @@ impl<T: Element> DiskResident<T> {
     ) -> Result<Self> {
         let spread = spread.into();
         // 1. All agree on what is made.
+        Procedures::check_group(Some(calls), comm)?;
         let mut id = new_id();
         comm.broadcast_string(0, &mut id)?;
         let element = T::TYPE.to_string();
         let (block, unwritten) = (options.block.clone(), options.unwritten);
         let description = Description::new(id, &spread, element, block, unwritten);
-        let checked =
-            check_name(name).and_then(|()| options.holders_of(spread.parts(), comm.size()));
-        let holders = comm.agree(checked)?;
+        let checked = check_name(name)
+            .and_then(|()| description.check_block())
+            .and_then(|()| {
+                let holders = options.holders_of(spread.parts(), comm.size())?;
+                Ok((description.to_text()?, holders))
+            });
+        let (text, holders) = comm.agree(checked)?;
+        let differ = "the ranks do not mean the same disk-resident array: its name, type, spread, \
+                      blocks or holders differ";
+        same_on_all(comm, (name, text, &holders), differ)?;
         // 2. Holders make their parts, and give them their names when all are made.
         let own = holders_own(&holders, comm.rank());
         let begin = |part: &usize| {
@@ -167,15 +176,18 @@ impl<T: Element> DiskResident<T> {
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
-        if let Err(error) = comm.agree(outcome) {
-            for part in made {
-                part.files.remove()?;
-            }
-            return Err(error.into());
-        }
+        let files: Vec<Files> = made.iter().map(|made| made.files.clone()).collect();
         // 3. From now on parts can be reached.
         let near = (name, &description, &Arc::new(spread));
-        Self::reached(comm, calls, near, (options, holders), made)
+        let reached = match comm.agree(outcome) {
+            Ok(()) => Self::reached(comm, calls, near, (options, holders), made),
+            Err(error) => Err(error.into()),
+        };
+        if reached.is_err() {
+            // What cannot be removed is in nobody's way; the error says why it is there.
+            files.iter().for_each(|files| drop(files.remove()));
+        }
+        reached
     }
 
     /// Collective: opens an array again. There must be a rank for each part, which
@@ -187,6 +199,9 @@ impl<T: Element> DiskResident<T> {
         options: &DiskOptions,
     ) -> Result<Self> {
         let rank = comm.rank();
+        Procedures::check_group(Some(calls), comm)?;
+        let differ = "the ranks open disk-resident arrays of different names or holders";
+        same_on_all(comm, (name, &options.holders), differ)?;
         // 1. The first holder says what the array is.
         let first = options.holders.as_ref().and_then(|holders| holders.first());
         let first = comm.agree(match first.copied().unwrap_or(0) {
@@ -203,6 +218,7 @@ impl<T: Element> DiskResident<T> {
         comm.broadcast_string(first, &mut text)?;
         let opened = Description::from_text(&text).and_then(|description| {
             let holders = options.holders_of(description.parts, comm.size())?;
+            description.check_block()?;
             if description.element_type != T::TYPE.to_string() {
                 return Err(Error::WrongType {
                     array: name.into(),

@@ -288,7 +288,7 @@ fn serve<T: Element>(
             _ => {
                 let (expected, new) = (value_of(&fixed[1..]), value_of(&fixed[3..]));
                 // SAFETY: the element is one of the own part.
-                unsafe { part.update(place, array.comm(), swap(expected, new))? }
+                unsafe { part.update(place, array.limits(), swap(expected, new))? }
             }
         };
         return response.write(0, bytemuck::bytes_of(&before));
@@ -450,7 +450,7 @@ unsafe fn accumulate<T: Element>(
     // SAFETY: passed on to the caller; the number is `T` under another name.
     of_numbers!(T, Number => unsafe {
         let scale: Number = value_of(&words_of(scale));
-        part.cast::<Number>().accumulate(nest, (buffer.cast(), scale), array.comm())
+        part.cast::<Number>().accumulate(nest, (buffer.cast(), scale), array.limits())
     })
 }
 
@@ -466,7 +466,7 @@ unsafe fn increment<T: Element>(
     // SAFETY: passed on to the caller; the number is `T` under another name.
     of_numbers!(T, Number => unsafe {
         let by: Number = value_of(&words_of(by));
-        let before = part.cast::<Number>().update(place, array.comm(), |value| Some(value.plus(by)))?;
+        let before = part.cast::<Number>().update(place, array.limits(), |value| Some(value.plus(by)))?;
         Ok(value_of(&words_of(before)))
     })
 }

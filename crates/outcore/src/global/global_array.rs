@@ -23,6 +23,7 @@ use super::agreement::same_on_all;
 use super::arithmetic::Arithmetic;
 use super::distant::{Distant, Task, swap};
 use super::part::{Part, PartLayout, too_large};
+use super::patience::Limits;
 use super::places::{Places, Share, dense, each_nest};
 use super::procedure_call::Procedures;
 use crate::element::Element;
@@ -74,7 +75,9 @@ pub(super) struct Inner<T> {
     places: Places,
     /// Of each rank.
     parts: Vec<Part<T>>,
-    comm: Comm,
+    rank: usize,
+    /// Of waiting for locks.
+    limits: Limits,
     /// Keeps the memory.
     _shared: Shared,
 }
@@ -94,7 +97,8 @@ impl<T: Element> GlobalArray<T> {
     /// Collective: an array of zeros. There must be at least as many ranks as the
     /// distribution has, which must be the same on all; ranks beyond own nothing.
     ///
-    /// Ranks of different nodes need `procedures` of the same group.
+    /// Ranks of different nodes need `procedures` of the same group. Their patience
+    /// ([`crate::ServerOptions`]) holds for locks, too, which accumulations take.
     pub fn new(
         comm: &Comm,
         procedures: Option<&Procedures>,
@@ -119,6 +123,7 @@ impl<T: Element> GlobalArray<T> {
         // 1. All ranks mean the same array.
         let differ = "the ranks give a global array different distributions or element types";
         same_on_all(comm, (&distribution, T::TYPE), differ)?;
+        Procedures::check_group(procedures, comm)?;
         check_ranks(comm, distribution.ranks())?;
         // 2. Memory for the parts.
         let layout = |rank: usize| {
@@ -143,7 +148,11 @@ impl<T: Element> GlobalArray<T> {
             distribution,
             places,
             parts,
-            comm: comm.clone(),
+            rank: comm.rank(),
+            limits: Limits {
+                comm: comm.clone(),
+                longest: procedures.and_then(Procedures::patience),
+            },
             _shared: shared,
         });
         // 4. How it asks for the others.
@@ -363,7 +372,7 @@ impl<T: Element> GlobalArray<T> {
         let (rank, place) = self.inner.element(index)?;
         match self.near(rank) {
             // SAFETY: the element lies in the part.
-            Ok(part) => unsafe { part.update(place, &self.inner.comm, swap(expected, new)) },
+            Ok(part) => unsafe { part.update(place, &self.inner.limits, swap(expected, new)) },
             Err(distant) => distant.update(rank, index, (Task::CompareAndSwap, expected, new)),
         }
     }
@@ -430,19 +439,19 @@ impl<T: Arithmetic> GlobalArray<T> {
     #[inline]
     pub fn accumulate(&self, section: &Section, values: &[T], scale: T) -> Result<()> {
         self.check_length(section, values.len())?;
-        let (buffer, comm) = ((values.as_ptr(), scale), &self.inner.comm);
+        let (buffer, limits) = ((values.as_ptr(), scale), &self.inner.limits);
         if let Some((rank, nest)) = self.inner.places.single(section) {
             let part = &self.inner.parts[rank];
             if part.is_in_reach() {
                 // SAFETY: as for `get`.
-                return unsafe { part.accumulate(&nest, buffer, comm) };
+                return unsafe { part.accumulate(&nest, buffer, limits) };
             }
         }
         // SAFETY: as for `get`.
         self.spread(section, |share, steps| unsafe {
             match self.near(share.rank) {
                 Ok(part) => each_nest(&share.axes, steps, |nest| {
-                    part.accumulate(nest, buffer, comm)
+                    part.accumulate(nest, buffer, limits)
                 }),
                 Err(distant) => distant.put(section, share, (Task::Accumulate, scale, buffer.0)),
             }
@@ -457,7 +466,7 @@ impl<T: Arithmetic> GlobalArray<T> {
         match self.near(rank) {
             // SAFETY: the element lies in the part.
             Ok(part) => unsafe {
-                part.update(place, &self.inner.comm, |value| Some(value.plus(by)))
+                part.update(place, &self.inner.limits, |value| Some(value.plus(by)))
             },
             Err(distant) => distant.update(rank, index, (Task::Increment, by, T::zeroed())),
         }
@@ -466,11 +475,11 @@ impl<T: Arithmetic> GlobalArray<T> {
 
 impl<T: Element> Inner<T> {
     pub(super) fn rank(&self) -> usize {
-        self.comm.rank()
+        self.rank
     }
 
-    pub(super) fn comm(&self) -> &Comm {
-        &self.comm
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub(super) fn places(&self) -> &Places {
@@ -478,7 +487,7 @@ impl<T: Element> Inner<T> {
     }
 
     pub(super) fn own_part(&self) -> &Part<T> {
-        &self.parts[self.comm.rank()]
+        &self.parts[self.rank]
     }
 
     pub(super) fn check_within(&self, section: &Section) -> Result<()> {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use outcore_transport::Comm;
 
 use crate::error::{Error, Result};
+use crate::global::agreement::same_on_all;
 use crate::global::disk_resident::{Disks, check_name, once};
 use crate::global::procedure_call::{Procedure, Procedures};
 use keeper::{Action, Asked, Keeper};
@@ -74,6 +75,9 @@ impl OthersDisks {
         disks: &Disks,
     ) -> Result<Self> {
         let rank = comm.rank();
+        Procedures::check_group(Some(calls), comm)?;
+        let differ = "the ranks do not mean the same states: their name, members or keepers differ";
+        same_on_all(comm, (name, members, keepers), differ)?;
         let made = check_name(name).and_then(|()| {
             let missing = members
                 .iter()
@@ -91,7 +95,7 @@ impl OthersDisks {
             let directory = own.map(|own| disks.made(own, rank)).transpose()?.flatten();
             match (own, &directory) {
                 (Some(_), None) => Err(Error::Invalid("keepers need a disk".into())),
-                _ => Keeper::new(name, directory),
+                _ => Keeper::new((name, members.len()), directory),
             }
         });
         let keeper = Arc::new(comm.agree(made)?);
@@ -144,11 +148,18 @@ impl OthersDisks {
     }
 
     /// Not collective: saves this rank's share of a version, which must be newer than
-    /// any that this rank has saved. When it returns the share is on stable storage;
-    /// the version is there when all have saved theirs. Shares of this rank that are
-    /// older than the newest complete version are removed.
+    /// the newest complete one, also of earlier programs. When it returns the share is on
+    /// stable storage; the version is there when all have saved theirs. Shares of this rank
+    /// that are older than the newest complete version are removed.
     pub fn save(&self, version: u64, state: &State) -> Result<()> {
         let member = self.member()?;
+        if let Some(newest) = self.newest()?.filter(|newest| version <= *newest) {
+            return Err(Error::Invalid(format!(
+                "version {version} of '{}' cannot be saved: version {newest} is complete \
+                 already, so number on from there",
+                self.name
+            )));
+        }
         let asked = |action, offset| Asked {
             action,
             version,
@@ -172,7 +183,8 @@ impl OthersDisks {
         self.ask(member, &asked(Action::Commit, sum), &[], &mut [])?;
         // 3. What is older than a complete version is not needed.
         if let Some(newest) = self.newest()? {
-            self.ask(member, &asked(Action::RemoveBefore, newest), &[], &mut [])?;
+            let needed = newest.min(version);
+            self.ask(member, &asked(Action::RemoveBefore, needed), &[], &mut [])?;
         }
         Ok(())
     }
@@ -184,7 +196,7 @@ impl OthersDisks {
             let asked = Asked {
                 action: Action::List,
                 version: 0,
-                member: self.members.len() as u64,
+                member: 0,
                 number: 0,
             };
             let listed = self.ask(keeper, &asked, &[], &mut [])?;

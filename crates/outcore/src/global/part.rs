@@ -15,11 +15,9 @@
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use outcore_transport::Comm;
-
 use super::arithmetic::{Arithmetic, add_scaled};
 use super::nest::{Loop, Nest};
-use super::patience::Patience;
+use super::patience::{Limits, Patience};
 use crate::element::Element;
 use crate::error::{Error, Result};
 
@@ -177,7 +175,7 @@ impl<T: Element> Part<T> {
 
     /// Waits for the lock of a stretch.
     #[inline]
-    fn lock(&self, stretch: usize, comm: &Comm) -> Result<Held<'_>> {
+    fn lock(&self, stretch: usize, limits: &Limits) -> Result<Held<'_>> {
         // SAFETY: the locks are aligned words that live as long as the part,
         // one for each stretch; all who use them do so atomically.
         let word: &AtomicU32 = unsafe { &*self.locks.add(stretch * LINE).cast() };
@@ -185,7 +183,7 @@ impl<T: Element> Part<T> {
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
             .is_err()
         {
-            wait_for(word, comm)?;
+            wait_for(word, limits)?;
         }
         Ok(Held { word, stretch })
     }
@@ -200,10 +198,10 @@ impl<T: Element> Part<T> {
     pub(super) unsafe fn update(
         &self,
         place: usize,
-        comm: &Comm,
+        limits: &Limits,
         change: impl FnOnce(T) -> Option<T>,
     ) -> Result<T> {
-        let _held = self.lock(self.stretch(place), comm)?;
+        let _held = self.lock(self.stretch(place), limits)?;
         let element = self.elements.wrapping_add(place);
         // SAFETY: passed on to the caller.
         unsafe {
@@ -227,7 +225,7 @@ impl<T: Arithmetic> Part<T> {
         &self,
         nest: &Nest,
         (buffer, scale): (*const T, T),
-        comm: &Comm,
+        limits: &Limits,
     ) -> Result<()> {
         let mut held: Option<Held<'_>> = None;
         nest.each(|part, place, inner| {
@@ -238,7 +236,7 @@ impl<T: Arithmetic> Part<T> {
                 if held.as_ref().is_none_or(|held| held.stretch != stretch) {
                     // Given back before the next is waited for.
                     drop(held.take());
-                    held = Some(self.lock(stretch, comm)?);
+                    held = Some(self.lock(stretch, limits)?);
                 }
                 // As many as stand in the stretch.
                 let room = (((stretch + 1) << self.shift) / size_of::<T>()) - part;
@@ -268,7 +266,7 @@ impl Drop for Held<'_> {
 }
 
 #[cold]
-fn wait_for(word: &AtomicU32, comm: &Comm) -> Result<()> {
+fn wait_for(word: &AtomicU32, limits: &Limits) -> Result<()> {
     let mut patience = Patience::default();
     loop {
         if word.load(Ordering::Relaxed) == 0
@@ -278,7 +276,7 @@ fn wait_for(word: &AtomicU32, comm: &Comm) -> Result<()> {
         {
             return Ok(());
         }
-        patience.pause(comm)?;
+        patience.pause("a lock of a part of a global array", limits)?;
     }
 }
 
@@ -336,6 +334,8 @@ pub(super) fn too_large(count: u64) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -345,5 +345,41 @@ mod tests {
         }
         assert!(PartLayout::new(1 << 40, 8).unwrap().locks() <= MOST_LOCKS + 1);
         assert!(PartLayout::new(1 << 62, 8).is_none());
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_learns_of_failures_and_loses_patience() {
+        let layout = PartLayout::new(4, 8).unwrap();
+        let outcome = crate::run(2, |comm| {
+            let shared = comm.share(layout.total())?;
+            let (start, _) = shared.of(0).expect("threads reach one another");
+            // SAFETY: so many bytes are shared, zeroed, for this part only.
+            let part = unsafe { Part::<u64>::new(start, layout) };
+            let mut limits = Limits {
+                comm: comm.clone(),
+                longest: None,
+            };
+            if comm.rank() == 0 {
+                // It never gives the lock back, and fails when the other has lost patience.
+                std::mem::forget(part.lock(0, &limits)?);
+                comm.barrier()?;
+                comm.barrier()?;
+                return Err(Error::Invalid("deliberate".into()));
+            }
+            comm.barrier()?;
+            limits.longest = Some(Duration::from_millis(5));
+            // SAFETY: the part has an element 0.
+            let silent = unsafe { part.update(0, &limits, Some) };
+            let error = silent.unwrap_err().to_string();
+            assert!(error.contains("did not come for 5ms"), "{error}");
+            comm.barrier()?;
+            limits.longest = None;
+            // SAFETY: as above.
+            let failed = unsafe { part.update(0, &limits, Some) };
+            let error = failed.unwrap_err().to_string();
+            assert!(error.contains("deliberate"), "{error}");
+            Ok(())
+        });
+        assert!(outcome.unwrap_err().to_string().contains("deliberate"));
     }
 }

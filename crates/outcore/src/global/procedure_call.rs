@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use outcore_transport::{Comm, Error as TransportError};
+use outcore_transport::{Comm, Error as TransportError, Op};
 
 pub use call::{Answer, Call};
 pub use fault::ProcedureFault;
@@ -138,6 +138,31 @@ impl Procedures {
     /// Whether a rank is this one, or shares memory with it.
     pub(crate) fn shares_node(&self, rank: usize) -> bool {
         self.inner.is_near(rank)
+    }
+
+    /// How long a caller waits for an answer; `None` is for ever.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.inner.options.patience
+    }
+
+    /// Collective: fails on all ranks of `comm` unless they give the procedures of that
+    /// very group, or all give none.
+    pub(crate) fn check_group(procedures: Option<&Self>, comm: &Comm) -> Result<()> {
+        let (session, same) = procedures.map_or((0, true), |procedures| {
+            let own = &procedures.inner.comm;
+            let same = (own.rank(), own.size()) == (comm.rank(), comm.size());
+            (procedures.inner.session, same)
+        });
+        // The least of all, the complement of the greatest, and whether all are.
+        let found = comm.all_reduce(&[session, !session, u64::from(same)], Op::Min)?;
+        match found[0] == !found[1] && found[2] == 1 {
+            true => Ok(()),
+            false => Err(Error::Invalid(
+                "the procedures are of another group of ranks: start some with the ranks that \
+                 share the array or file"
+                    .into(),
+            )),
+        }
     }
 
     /// Collective: registers a procedure under a name, which must be new and
@@ -281,16 +306,28 @@ impl Procedures {
         Ok(())
     }
 
-    /// Collective: waits until all calls of all ranks are over, then ends the
-    /// server. Other handles on it are of no use any more.
+    /// Collective: waits until all calls of all ranks are over, those that procedures
+    /// have started as well, then ends the server. Other handles on it are of no use any
+    /// more.
     pub fn close(self) -> Result<()> {
-        let inner = &self.inner;
-        let over = inner.await_all().map(drop);
-        let met = over.and_then(|()| Ok(inner.comm.barrier()?));
+        let met = self.await_silence();
         if let Some(server) = &self.server {
             server.stop();
         }
         met
+    }
+
+    /// Collective: returns when all calls are over and no procedure runs that could start
+    /// another: when nobody has started any since everybody's were over.
+    fn await_silence(&self) -> Result<()> {
+        let (inner, mut before) = (&self.inner, None);
+        loop {
+            inner.await_all()?;
+            let begun = inner.comm.all_reduce_one(inner.begun(), Op::Sum)?;
+            if before.replace(begun) == Some(begun) {
+                return Ok(());
+            }
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::draft::{parent, sync_directory};
 use crate::error::{Error, Result};
 use crate::format::native::new_id;
+use crate::global::agreement::same_on_all;
 use crate::global::disk_resident::{DiskOptions, check_name, once};
 use crate::global::procedure_call::Procedures;
 use stripe::{Stripe, Stripes};
@@ -86,9 +87,17 @@ impl SharedFile {
         unit: u64,
         options: &DiskOptions,
     ) -> Result<Self> {
+        // 1. All agree on what is made.
+        Procedures::check_group(Some(calls), comm)?;
         let parts = options.holders.as_ref().map_or(comm.size(), Vec::len);
-        let checked = check_name(name).and_then(|()| options.holders_of(parts, comm.size()));
+        let checked = check_name(name).and_then(|()| {
+            check_stripes(unit, parts)?;
+            options.holders_of(parts, comm.size())
+        });
         let holders = comm.agree(checked)?;
+        let differ = "the ranks do not mean the same shared file: its name, stripes or holders \
+                      differ";
+        same_on_all(comm, (name, unit, &holders), differ)?;
         let mut id = new_id();
         comm.broadcast_string(0, &mut id)?;
         let description = Description {
@@ -98,6 +107,7 @@ impl SharedFile {
             unit,
             parts,
         };
+        // 2. Holders make their parts.
         let mut files = Vec::new();
         let mut stores = Vec::new();
         let made: Result<()> = own_parts(&holders, comm.rank()).try_for_each(|part| {
@@ -121,11 +131,19 @@ impl SharedFile {
             stores.push((part, adapted(store, part, options)));
             Ok(())
         });
-        if let Err(error) = comm.agree(made) {
-            files.iter().try_for_each(|file| remove(file))?;
-            return Err(error.into());
+        // 3. From now on they can be reached.
+        let reached = match comm.agree(made) {
+            Ok(()) => {
+                let own = (stores, files.clone());
+                Self::reached((comm, calls), (name, unit), holders, own)
+            }
+            Err(error) => Err(error.into()),
+        };
+        if reached.is_err() {
+            // What cannot be removed is in nobody's way; the error says why it is there.
+            files.iter().for_each(|file| drop(remove(file)));
         }
-        Self::reached((comm, calls), (name, unit), holders, (stores, files))
+        reached
     }
 
     /// Collective: opens a file again. There must be a rank for each part, which
@@ -136,6 +154,9 @@ impl SharedFile {
         name: &str,
         options: &DiskOptions,
     ) -> Result<Self> {
+        Procedures::check_group(Some(calls), comm)?;
+        let differ = "the ranks open shared files of different names or holders";
+        same_on_all(comm, (name, &options.holders), differ)?;
         let first = options.holders.as_ref().and_then(|holders| holders.first());
         let first = comm.agree(match first.copied().unwrap_or(0) {
             first if first < comm.size() => check_name(name).map(|()| first),
@@ -155,6 +176,7 @@ impl SharedFile {
         let mut text = comm.agree(said)?;
         comm.broadcast_string(first, &mut text)?;
         let described = parse(name, &text).and_then(|description| {
+            check_stripes(description.unit, description.parts)?;
             let holders = options.holders_of(description.parts, comm.size())?;
             Ok((description, holders))
         });
@@ -262,6 +284,17 @@ impl SharedFile {
     }
 }
 
+/// Refuses what cannot be striped.
+fn check_stripes(unit: u64, parts: usize) -> Result<()> {
+    match unit > 0 && parts > 0 {
+        true => Ok(()),
+        false => Err(Error::Invalid(format!(
+            "a shared file cannot be in stripes of {unit} bytes on {parts} parts: both must be at \
+             least 1"
+        ))),
+    }
+}
+
 /// The data and the description of a part.
 fn part_files(directory: &Path, name: &str, part: usize) -> (PathBuf, PathBuf) {
     let file = |ending: &str| directory.join(format!("{name}-{part}.{ending}"));
@@ -288,6 +321,7 @@ fn describe(path: &Path, description: &Description) -> Result<()> {
     std::fs::write(&hidden, text)
         .and_then(|()| std::fs::File::open(&hidden)?.sync_all())
         .and_then(|()| std::fs::rename(&hidden, path))
+        .inspect_err(|_| drop(std::fs::remove_file(&hidden)))
         .map_err(failed)?;
     sync_directory(parent(path))
 }

@@ -12,12 +12,9 @@
 //! more are handed out, and all ranks return the same error with the lowest task
 //! that failed. Every rank enters the gathering, whatever happened to it.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use bytemuck::Pod;
 use outcore_geometry::{AxisDistribution, Distribution};
-use outcore_transport::Comm;
+use outcore_transport::{Comm, panics};
 
 use super::agreement::same_on_all;
 use super::global_array::GlobalArray;
@@ -117,6 +114,7 @@ impl TaskPool {
         tasks: u64,
         task: impl FnMut(u64) -> Result<R>,
     ) -> Result<Option<Vec<R>>> {
+        same_on_all(comm, root, "the ranks name different ranks for the results")?;
         if root >= comm.size() {
             return Err(Error::Invalid(format!(
                 "there is no rank {root} among {}",
@@ -146,14 +144,14 @@ impl TaskPool {
         tasks: u64,
         task: impl FnMut(u64) -> Result<R>,
     ) -> Result<(Vec<u64>, Vec<R>)> {
-        // 1. Everybody's words are as at the beginning.
+        // 1. All mean the same; then everybody's words are as at the beginning.
+        same_on_all(comm, tasks, "the ranks have different numbers of tasks")?;
         let most = u64::from(u32::MAX);
         if self.balance == Balance::Stealing && tasks > most {
             return Err(Error::Invalid(format!(
                 "{tasks} tasks are too many to be stolen: {most} can be"
             )));
         }
-        same_on_all(comm, tasks, "the ranks have different numbers of tasks")?;
         let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
         let bound = |rank: u64| (u128::from(tasks) * u128::from(rank) / u128::from(ranks)) as u64;
         let first = match self.balance {
@@ -211,14 +209,15 @@ impl Worker<'_> {
                 Ok(None) => return None,
                 Err(error) => return Some((NO_TASK, error.to_string())),
             };
-            let cause = match catch_unwind(AssertUnwindSafe(|| task(index))) {
+            // Contained: under MPI a panic would end the job.
+            let cause = match panics::contain(|| task(index)) {
                 Ok(Ok(result)) => {
                     done.0.push(index);
                     done.1.push(result);
                     continue;
                 }
                 Ok(Err(error)) => error.to_string(),
-                Err(panic) => format!("panicked: {}", said(&*panic)),
+                Err(said) => format!("panicked: {said}"),
             };
             for rank in 0..self.ranks {
                 // Who cannot be told works on for nothing, but comes to the end.
@@ -333,12 +332,6 @@ fn report(comm: &Comm, failure: Failure) -> Result<()> {
         }
         Some((index, rank, cause)) => Err(Error::Task { index, rank, cause }),
     }
-}
-
-fn said(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("of unknown cause")
 }
 
 /// Results in the order of their tasks.

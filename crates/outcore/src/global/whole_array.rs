@@ -74,7 +74,8 @@ impl<T: Element> GlobalArray<T> {
         self.sync(comm)
     }
 
-    /// Collective: `self[j, i] = other[i, j]`, of two axes and any distributions.
+    /// Collective: `self[j, i] = other[i, j]`, of two axes and any distributions; `other`
+    /// must be another array.
     pub fn transpose_from(&self, comm: &Comm, other: &Self) -> Result<()> {
         let turned: Vec<u64> = other.shape().iter().rev().copied().collect();
         if turned.len() != 2 {
@@ -84,6 +85,11 @@ impl<T: Element> GlobalArray<T> {
             )));
         }
         self.check_shape(&turned, "transposed from")?;
+        if self.is(other) {
+            return Err(Error::Invalid(
+                "a global array cannot be transposed from itself: another one is needed".into(),
+            ));
+        }
         self.sync(comm)?;
         let (own, size) = (self.own().0.cast::<u8>(), size_of::<T>());
         let width = self.local_shape()[1] as usize;

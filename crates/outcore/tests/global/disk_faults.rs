@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use outcore::storage::{Fault, FaultyStore, Operation, Store};
-use outcore::{DiskOptions, DiskResident, Disks, Distribution, MemoryBudget, Section};
+use outcore::{
+    Blocks, DiskOptions, DiskResident, Disks, Distribution, MemoryBudget, Section, Unwritten,
+};
 
 use crate::oracle::run;
 
@@ -171,4 +173,106 @@ fn wrong_arguments_are_refused() {
         comm.barrier()?;
         array.close(comm)
     });
+}
+
+/// The names of all files below a directory, except those inside of arrays.
+fn files(directory: &std::path::Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for rank in std::fs::read_dir(directory).unwrap() {
+        for file in std::fs::read_dir(rank.unwrap().path()).unwrap() {
+            names.push(file.unwrap().file_name().to_string_lossy().to_string());
+        }
+    }
+    names.sort();
+    names
+}
+
+/// An array that cannot be made leaves nothing, and the one that it was to replace stays.
+#[test]
+fn what_cannot_be_made_replaces_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let pattern = directory.path().join("{rank}");
+    let options = DiskOptions::new(Disks::pattern(pattern.to_str().unwrap()));
+    let options = options.unwritten(Unwritten::Error);
+    run(2, |comm, calls| {
+        let spread = || Distribution::parse("block", &[1000], 2, None).unwrap();
+        let create = |name: &str, options: &DiskOptions| {
+            DiskResident::<u8>::create(comm, calls, name, spread(), options)
+        };
+        // 1. The cache of rank 1 is too small for a block.
+        let small = MemoryBudget::of(if comm.rank() == 1 { 10 } else { 1 << 20 });
+        let failing = options.clone().cache(&small).replace(true);
+        let error = create("new", &failing).unwrap_err().to_string();
+        assert!(error.contains("the cache"), "{error}");
+        comm.barrier()?;
+        assert!(files(directory.path()).is_empty());
+        comm.barrier()?;
+        // 2. With an array there.
+        let old = create("a", &options)?;
+        let whole = old.section(":")?;
+        if comm.rank() == 0 {
+            old.put(&whole, &[7; 1000])?;
+        }
+        old.close(comm)?;
+        let before = files(directory.path());
+        assert_eq!(before.len(), 4);
+        assert!(create("a", &failing).is_err());
+        comm.barrier()?;
+        assert_eq!(files(directory.path()), before);
+        let old = DiskResident::<u8>::open(comm, calls, "a", &options)?;
+        assert_eq!(old.read(&whole)?, [7; 1000]);
+        old.close(comm)?;
+        // 3. What can be made replaces it, and what was written there before.
+        let new = create("a", &options.clone().replace(true))?;
+        assert!(new.read(&whole).is_err());
+        comm.barrier()?;
+        assert_eq!(files(directory.path()), before);
+        new.remove(comm)?;
+        assert!(files(directory.path()).is_empty());
+        Ok(())
+    });
+}
+
+/// Blocks that do not fit are refused, wherever they are named.
+#[test]
+fn blocks_that_do_not_fit_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let pattern = directory.path().join("{rank}");
+    let options = DiskOptions::new(Disks::pattern(pattern.to_str().unwrap()));
+    run(2, |comm, calls| {
+        let lengths = [vec![3, 4], vec![5, 5]];
+        let spread = || Blocks::new(&lengths, 2, |at| Some(at[0] as usize)).unwrap();
+        for block in [&[4][..], &[4, 5, 6], &[4, 0], &[]] {
+            for options in [options.clone(), DiskOptions::new(Disks::Memory)] {
+                let options = options.block(block).cache(&MemoryBudget::of(1 << 20));
+                let made = DiskResident::<u8>::create(comm, calls, "a", spread(), &options);
+                let error = made.unwrap_err().to_string();
+                assert!(error.contains("2 extents are needed"), "{error}");
+            }
+        }
+        let options = options.clone().block(&[2, 2]);
+        DiskResident::<u8>::create(comm, calls, "a", spread(), &options)?.close(comm)?;
+        Ok(())
+    });
+    // A description that says so, too, or that there are parts without number.
+    let path = directory.path().join("0/a-0.oc/array.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let described: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let changes = [
+        ("block", serde_json::json!([2]), "2 extents"),
+        ("block", serde_json::json!([0, 2]), "2 extents"),
+        ("parts", serde_json::json!(1u64 << 62), "too many"),
+        ("parts", serde_json::json!(1u64 << 40), "too many"),
+    ];
+    for (key, value, expected) in changes {
+        let mut changed = described.clone();
+        changed["attributes"]["disk_resident"][1][key] = value;
+        std::fs::write(&path, changed.to_string()).unwrap();
+        run(2, |comm, calls| {
+            let opened = DiskResident::<u8>::open(comm, calls, "a", &options);
+            let error = opened.unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            Ok(())
+        });
+    }
 }

@@ -5,6 +5,7 @@ mod disk_faults;
 mod disk_resident;
 mod disk_transfer;
 mod ground;
+mod groups;
 mod node_arrays;
 mod oracle;
 mod others_disks;

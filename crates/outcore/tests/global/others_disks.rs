@@ -76,7 +76,7 @@ fn a_version_is_there_when_all_shares_are() {
         let share = directory
             .path()
             .join(keepers[0].to_string())
-            .join("run-2-0.state");
+            .join(format!("run-2-0of{}.state", members.len()));
         let mut bytes = std::fs::read(&share).unwrap();
         bytes[2000] ^= 1;
         std::fs::write(&share, &bytes).unwrap();
@@ -85,7 +85,7 @@ fn a_version_is_there_when_all_shares_are() {
             let error = kept.restore_of(2, 0).unwrap_err().to_string();
             assert!(error.contains("damaged"), "{error}");
             let error = kept.restore_of(9, 0).unwrap_err().to_string();
-            assert!(error.contains("run-9-0.state"), "{error}");
+            assert!(error.contains("run-9-0of"), "{error}");
             assert!(kept.restore_of(2, ranks - 1).is_err());
             Ok(())
         });
@@ -106,6 +106,69 @@ fn wrong_groups_are_refused() {
         }
         assert!(OthersDisks::new(comm, calls, "a/b", (&[0], &[1]), &disks).is_err());
         assert!(OthersDisks::new(comm, calls, "x", (&[0], &[1]), &Disks::Memory).is_err());
+        Ok(())
+    });
+}
+
+/// A program that numbers its versions from the beginning again, though its disks hold
+/// newer ones, is told; what is there stays.
+#[test]
+fn a_version_that_is_not_newer_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let disks = Disks::list([directory.path()]);
+    let groups = (&[0, 1][..], &[2][..]);
+    run(3, |comm, calls| {
+        let kept = OthersDisks::new(comm, calls, "run", groups, &disks)?;
+        let state = |version: u64| State::new().with("version", &[version]);
+        if comm.rank() < 2 {
+            kept.save(10, &state(10))?;
+        }
+        comm.barrier()?;
+        if comm.rank() == 0 {
+            for version in [1, 10] {
+                let error = kept.save(version, &state(0)).unwrap_err().to_string();
+                assert!(error.contains("version 10 is complete"), "{error}");
+            }
+            // One that is not complete may be saved again, by who has failed before.
+            kept.save(12, &state(0))?;
+            kept.save(11, &state(11))?;
+        } else if comm.rank() == 1 {
+            kept.save(11, &state(11))?;
+        }
+        comm.barrier()?;
+        assert_eq!(kept.newest()?, Some(11));
+        let version = kept.restore_of(11, 0)?.get::<u64>("version")?;
+        assert_eq!(version, [11]);
+        Ok(())
+    });
+}
+
+/// Shares of a larger group are not taken for those of a smaller one.
+#[test]
+fn groups_of_different_sizes_have_versions_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let disks = Disks::list([directory.path()]);
+    run(5, |comm, calls| {
+        let state = State::new().with("rank", &[comm.rank() as u64]);
+        let four = (&[0, 1, 2, 3][..], &[4][..]);
+        let kept = OthersDisks::new(comm, calls, "run", four, &disks)?;
+        if comm.rank() < 4 {
+            kept.save(5, &state)?;
+        }
+        comm.barrier()?;
+        let two = OthersDisks::new(comm, calls, "run", (&[0, 1], &[4]), &disks)?;
+        assert_eq!(two.newest()?, None);
+        if comm.rank() < 2 {
+            assert!(two.restore()?.is_none());
+        }
+        comm.barrier()?;
+        if comm.rank() < 2 {
+            two.save(1, &state)?;
+            two.save(2, &state)?;
+        }
+        comm.barrier()?;
+        assert_eq!((two.newest()?, kept.newest()?), (Some(2), Some(5)));
+        assert_eq!(kept.restore_of(5, 3)?.get::<u64>("rank")?, [3]);
         Ok(())
     });
 }

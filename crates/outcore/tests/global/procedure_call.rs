@@ -503,12 +503,58 @@ fn patience_has_an_end() {
                 // Others answer.
                 let reply = procedures.call(2, stuck, &[0], &[4, 5, 6], &mut room)?;
                 assert_eq!((reply.len, room), (3, [4, 5, 6]));
+                // Who waits for any of several is told of all.
+                let call = |rank| procedures.start_call(rank, stuck, &[1], vec![], vec![]);
+                let error = Call::wait_any(&mut [call(2)?, call(1)?]).unwrap_err();
+                assert!(error.to_string().contains("ranks [1, 2]"), "{error}");
+                let error = Call::wait_any(&mut [call(1)?, call(1)?]).unwrap_err();
+                assert!(error.to_string().contains("on rank 1"), "{error}");
             }
             comm.barrier()?;
             drop(release);
             procedures.close()
         })
         .unwrap();
+    }
+}
+
+/// Who closes waits for calls that procedures have started, and for those that these
+/// have.
+#[test]
+fn closing_waits_for_calls_of_procedures() {
+    for apart in [false, true] {
+        let visits = Arc::new(AtomicUsize::new(0));
+        outcore::run(3, |comm| {
+            let comm = &if apart {
+                Apart::comm(comm)
+            } else {
+                comm.clone()
+            };
+            let next = (comm.rank() + 1) % comm.size();
+            let procedures = Procedures::start(comm)?;
+            let (counted, handle) = (visits.clone(), Arc::<Mutex<Option<Procedure>>>::default());
+            let known = handle.clone();
+            let round = procedures.register("round", move |request, _| {
+                // The others have come to their ends meanwhile.
+                thread::sleep(Duration::from_millis(5));
+                counted.fetch_add(1, Ordering::SeqCst);
+                let (left, known) = (request.header()[0], *known.lock().unwrap());
+                if let (Some(round), true) = (known, left > 0) {
+                    let header = [left - 1];
+                    let calls = request.procedures();
+                    calls.start_call(next, round, &header, vec![], vec![])?;
+                }
+                Ok(())
+            })?;
+            *handle.lock().unwrap() = Some(round);
+            comm.barrier()?;
+            if comm.rank() == 0 {
+                procedures.start_call(next, round, &[8], vec![], vec![])?;
+            }
+            procedures.close()
+        })
+        .unwrap();
+        assert_eq!(visits.load(Ordering::SeqCst), 9);
     }
 }
 

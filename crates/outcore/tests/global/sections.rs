@@ -277,7 +277,7 @@ fn groups_have_arrays_of_their_own() {
 }
 
 #[test]
-fn a_failure_reaches_who_waits_for_a_lock() {
+fn a_failure_reaches_those_who_add_and_sync() {
     // Rank 0 fails; the others go on adding until they are told.
     let outcome = outcore::run(3, |comm| {
         let distribution = Distribution::parse("block", &[30], 3, None).unwrap();

@@ -125,3 +125,46 @@ fn a_full_disk_is_told_to_the_writer() {
         file.close(comm)
     });
 }
+
+/// A file that cannot be striped is not made, and replaces nothing.
+#[test]
+fn stripes_that_cannot_be_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let disks = directory.path().join("{rank}");
+    let options = DiskOptions::new(Disks::pattern(disks.to_str().unwrap()));
+    run(2, |comm, calls| {
+        let refused = |unit, options: &DiskOptions| {
+            let made = SharedFile::create(comm, calls, "f", unit, options);
+            let error = made.unwrap_err().to_string();
+            assert!(error.contains("at least 1"), "{error}");
+        };
+        refused(0, &options);
+        refused(7, &options.clone().holders(&[]));
+        comm.barrier()?;
+        assert!(!directory.path().join("0").exists());
+        comm.barrier()?;
+        let file = SharedFile::create(comm, calls, "f", 7, &options)?;
+        if comm.rank() == 0 {
+            file.write_at(0, &[5; 100])?;
+        }
+        file.close(comm)?;
+        refused(0, &options.clone().replace(true));
+        let file = SharedFile::open(comm, calls, "f", &options)?;
+        let mut bytes = [0; 100];
+        file.read_at(0, &mut bytes)?;
+        assert_eq!(bytes, [5; 100]);
+        file.close(comm)
+    });
+    // A damaged description asks for no memory.
+    let path = directory.path().join("0/f-0.stripes.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    for (key, value) in [("unit", 0), ("parts", 0), ("parts", 1u64 << 62)] {
+        let mut changed: serde_json::Value = serde_json::from_str(&text).unwrap();
+        changed[key] = value.into();
+        std::fs::write(&path, changed.to_string()).unwrap();
+        run(2, |comm, calls| {
+            assert!(SharedFile::open(comm, calls, "f", &options).is_err());
+            Ok(())
+        });
+    }
+}

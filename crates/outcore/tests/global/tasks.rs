@@ -141,3 +141,32 @@ fn random_tasks_of_many_lengths() {
         Ok(())
     });
 }
+
+#[test]
+fn ranks_that_mean_different_tasks_are_told() {
+    on(3, |comm| {
+        let pool = TaskPool::new(comm, None, Balance::Stealing)?;
+        // More than can be stolen, on one rank only.
+        let last = comm.rank() == 2;
+        let tasks = if last { u64::MAX } else { 5 };
+        let error = pool.each(comm, tasks, |_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("different numbers"), "{error}");
+        let root = if last { 7 } else { 0 };
+        let error = pool.run_for(comm, root, 5, Ok).unwrap_err();
+        assert!(error.to_string().contains("different ranks"), "{error}");
+        assert_eq!(pool.run(comm, 3, Ok)?, [0, 1, 2]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_panic_of_a_task_is_contained() {
+    on(2, |comm| {
+        let pool = TaskPool::new(comm, None, Balance::Counter)?;
+        let contained = pool.run(comm, 4, |_| {
+            Ok(u8::from(outcore_transport::panics::are_contained()))
+        })?;
+        assert_eq!(contained, [1; 4]);
+        Ok(())
+    });
+}

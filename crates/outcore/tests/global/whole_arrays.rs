@@ -148,6 +148,9 @@ fn arrays_that_do_not_fit_together() {
         let a = GlobalArray::<f64>::new(comm, None, parse(&[4, 5]))?;
         let b = GlobalArray::<f64>::new(comm, None, parse(&[5, 4]))?;
         assert!(a.copy_from(comm, &b).is_err());
+        let square = GlobalArray::<f64>::new(comm, None, parse(&[4, 4]))?;
+        let error = square.transpose_from(comm, &square.clone()).unwrap_err();
+        assert!(error.to_string().contains("from itself"), "{error}");
         assert!(a.dot(comm, &b).is_err());
         assert!(a.matmul(comm, &a, &b).is_err());
         let c = GlobalArray::<f64>::new(comm, None, parse(&[4, 4]))?;

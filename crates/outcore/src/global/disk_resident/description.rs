@@ -100,6 +100,21 @@ impl Description {
             .map_err(|error| Error::Invalid(format!("a description cannot be read: {error}")))
     }
 
+    /// Refuses blocks that the array cannot be kept in.
+    pub(crate) fn check_block(&self) -> Result<()> {
+        let axes = self.shape.len();
+        match &self.block {
+            Some(block) if block.len() != axes || block.contains(&0) => {
+                Err(Error::Invalid(format!(
+                    "blocks of {block:?} do not fit an array of {:?}: {axes} extents are needed, \
+                     none of them 0",
+                    self.shape
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Which part holds which element.
     pub(crate) fn spread(&self) -> Result<Spread> {
         let spread = match &self.spread {

@@ -10,6 +10,10 @@ use outcore_storage::Store;
 use crate::budget::MemoryBudget;
 use crate::error::{Error, Result};
 
+/// More parts than this are not believed: a damaged description must not ask for all
+/// memory.
+const MOST_PARTS: usize = 1 << 20;
+
 /// The directories of the parts, which usually lie on the disks of several machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disks {
@@ -185,6 +189,11 @@ impl DiskOptions {
 
     /// Which rank holds each of so many parts, in a group of `ranks`.
     pub(crate) fn holders_of(&self, parts: usize, ranks: usize) -> Result<Vec<usize>> {
+        if parts > MOST_PARTS {
+            return Err(Error::Invalid(format!(
+                "{parts} parts are too many: there can be {MOST_PARTS}"
+            )));
+        }
         let holders = match &self.holders {
             None => (0..parts).map(|part| part % ranks).collect(),
             Some(holders) => holders.clone(),

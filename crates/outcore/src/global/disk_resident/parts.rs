@@ -21,13 +21,26 @@ use crate::descriptor::ArrayDescriptor;
 use crate::draft::Draft;
 use crate::element::ElementType;
 use crate::error::{Error, Result};
+use crate::format::native::new_id;
 
 /// The parts of an array that one rank is about to make.
 pub(crate) struct Unmade {
     part: usize,
     directory: Option<PathBuf>,
     draft: Option<Draft>,
+    /// Says what was written, if that matters.
+    marks: Option<Hidden>,
     descriptor: ArrayDescriptor,
+}
+
+/// A file under a name that means nothing; removed when dropped, unless it has got its
+/// own by then.
+struct Hidden(PathBuf);
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// Refuses names that lead elsewhere.
@@ -80,7 +93,8 @@ fn describe(
 }
 
 impl Unmade {
-    /// Begins a part; it gets its name by [`Unmade::make`].
+    /// Begins a part; it gets its name by [`Unmade::make`]. Whatever can fail does so
+    /// here, while an array that is replaced is still there.
     pub(crate) fn begin(
         (name, rank): (&str, usize),
         part: usize,
@@ -92,62 +106,84 @@ impl Unmade {
         descriptor.check(name)?;
         let directory = options.disks.made(part, rank)?;
         descriptor = descriptor.attribute(ATTRIBUTE, description.attribute(part)?);
-        let draft = match &directory {
-            Some(directory) => {
-                let name = part_name(directory, name, part);
-                Some(Array::draft(&name, &descriptor, options.replace)?)
-            }
-            None => None,
-        };
+        let (mut draft, mut marks) = (None, None);
+        if let Some(directory) = &directory {
+            let begun = Array::draft(
+                &part_name(directory, name, part),
+                &descriptor,
+                options.replace,
+            )?;
+            // A part that nobody uses tells whether one can be.
+            let work = part_options(options, options.unwritten, options.block.clone());
+            Part::new(begun.clone(), &spread.pieces(part), &work, |cells| {
+                if options.unwritten == Unwritten::Error {
+                    let file = written_file(directory, &format!(".{}-{name}", new_id()), part);
+                    let hidden = Hidden(file);
+                    Written::create(&hidden.0, cells)?;
+                    marks = Some(hidden);
+                }
+                Ok(None)
+            })?;
+            draft = Some(begun);
+        }
         Ok(Self {
             part,
             directory,
             draft,
+            marks,
             descriptor,
         })
     }
 
-    /// Gives the part its name, and opens it.
+    /// Gives the part its name, and opens it; if that fails, there is no part.
     pub(crate) fn make(self, name: &str, spread: &Spread, options: &DiskOptions) -> Result<Made> {
-        let (array, file) = match (self.draft, &self.directory) {
+        let Self {
+            part,
+            directory,
+            draft,
+            marks,
+            descriptor,
+        } = self;
+        let mut files = Files::default();
+        let array = match (draft, &directory) {
             (Some(draft), Some(directory)) => {
                 let array = draft.commit()?;
-                (array, Some(written_file(directory, name, self.part)))
+                files = Files {
+                    array: Some(array.name().to_string()),
+                    written: Some(written_file(directory, name, part)),
+                };
+                array
             }
             _ => {
                 let store = MemoryStore::new();
-                store.set_len(self.descriptor.byte_len().map_err(Error::geometry(name))?)?;
-                let name = format!("{name}-{}", self.part);
-                (
-                    Array::in_store(&name, &self.descriptor, Arc::new(store))?,
-                    None,
-                )
+                store.set_len(descriptor.byte_len().map_err(Error::geometry(name))?)?;
+                Array::in_store(&format!("{name}-{part}"), &descriptor, Arc::new(store))?
             }
         };
-        let files = Files {
-            array: self.directory.is_some().then(|| array.name().to_string()),
-            written: file,
-        };
-        let shapes = spread.pieces(self.part);
-        let array = adapted(array, self.part, options)?;
         let work = part_options(options, options.unwritten, options.block.clone());
-        let marks = |cells| match (&files.written, options.unwritten) {
-            (Some(path), Unwritten::Error) => {
-                if options.replace {
-                    let _ = std::fs::remove_file(path);
-                }
-                Written::create(path, cells)?;
+        let marks = |cells| match (&files.written, marks, options.unwritten) {
+            (Some(path), Some(hidden), Unwritten::Error) => {
+                let named = std::fs::rename(&hidden.0, path);
+                named.map_err(|source| Error::file("create", path, source))?;
                 Written::open(path, cells).map(Some)
             }
-            (None, Unwritten::Error) => Written::in_memory(cells).map(Some),
+            (None, _, Unwritten::Error) => Written::in_memory(cells).map(Some),
             _ => Ok(None),
         };
-        let held = Part::new(array, &shapes, &work, marks)?;
-        Ok(Made {
-            part: self.part,
-            held: Arc::new(held),
-            files,
-        })
+        let held = adapted(array, part, options)
+            .and_then(|array| Part::new(array, &spread.pieces(part), &work, marks));
+        match held {
+            Ok(held) => Ok(Made {
+                part,
+                held: Arc::new(held),
+                files,
+            }),
+            Err(error) => {
+                // The error says why there is something if it cannot be removed.
+                let _ = files.remove();
+                Err(error)
+            }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! [`Keeper`]: the files of shares in the directory of a rank that keeps them.
 //!
-//! Share 3 of version 12 of `run` is `run-12-3.state`, or, while it is being written,
-//! `.run-12-3.unfinished`. The name decides nothing but where it is: what a share is,
-//! its header says.
+//! Share 3 of version 12 of `run`, which 4 members save, is `run-12-3of4.state`, or, while
+//! it is being written, `.run-12-3of4.unfinished`. The name decides nothing but where it
+//! is: what a share is, its header says. Shares of groups of other sizes stay untouched.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,7 +23,7 @@ pub(super) enum Action {
     Append,
     /// To give it its name, if its checksum is this one.
     Commit,
-    /// For the versions and members of all shares below a number of members.
+    /// For the versions and members of all shares.
     List,
     /// For the length of a share.
     Length,
@@ -88,15 +88,18 @@ impl Asked {
 #[derive(Debug)]
 pub(super) struct Keeper {
     name: String,
+    /// Of the group whose shares they are.
+    members: usize,
     directory: Option<PathBuf>,
 }
 
 impl Keeper {
     /// Shares in `directory`; without one, the rank keeps none. What was left
     /// unfinished there is removed.
-    pub(super) fn new(name: &str, directory: Option<PathBuf>) -> Result<Self> {
+    pub(super) fn new((name, members): (&str, usize), directory: Option<PathBuf>) -> Result<Self> {
         let keeper = Self {
             name: name.into(),
+            members,
             directory,
         };
         if let Some(directory) = &keeper.directory {
@@ -112,11 +115,15 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// The version and member of a share, by what its name has between the dots.
+    /// The version and member of a share of this group, by what its name has between the
+    /// dots.
     fn parse(&self, share: &str) -> Option<(u64, u64)> {
         let numbers = share.strip_prefix(&self.name)?.strip_prefix('-')?;
         let (version, member) = numbers.split_once('-')?;
-        Some((version.parse().ok()?, member.parse().ok()?))
+        let (member, members) = member.split_once("of")?;
+        let (member, members): (u64, usize) = (member.parse().ok()?, members.parse().ok()?);
+        let fits = members == self.members && member < members as u64;
+        fits.then_some((version.parse().ok()?, member))
     }
 
     /// Does what is asked; the answer's header.
@@ -127,7 +134,10 @@ impl Keeper {
                 self.name
             )));
         };
-        let share = format!("{}-{}-{}", self.name, asked.version, asked.member);
+        let share = format!(
+            "{}-{}-{}of{}",
+            self.name, asked.version, asked.member, self.members
+        );
         let named = directory.join(format!("{share}.state"));
         let hidden = directory.join(format!(".{share}.unfinished"));
         match asked.action {
@@ -149,8 +159,7 @@ impl Keeper {
                     let share = file
                         .strip_suffix(".state")
                         .and_then(|share| self.parse(share));
-                    let Some((version, member)) = share.filter(|share| share.1 < asked.member)
-                    else {
+                    let Some((version, member)) = share else {
                         continue;
                     };
                     answer.extend_from_slice(&version.to_ne_bytes());

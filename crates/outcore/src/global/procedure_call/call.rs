@@ -88,8 +88,18 @@ impl Call {
         }
         if inner.await_any(&flights)? == Waited::TooLong {
             let patience = inner.options.patience.unwrap_or_default();
-            let (rank, procedure) = (flights[0].target, flights[0].procedure);
-            return Err(inner.error(rank, procedure, ProcedureFault::Silent(patience)));
+            let mut ranks: Vec<usize> = flights.iter().map(|flight| flight.target).collect();
+            ranks.sort_unstable();
+            ranks.dedup();
+            return Err(match ranks[..] {
+                [rank] => {
+                    let silent = ProcedureFault::Silent(patience);
+                    inner.error(rank, flights[0].procedure, silent)
+                }
+                _ => Error::Invalid(format!(
+                    "there was no answer for {patience:?} to any of the calls to ranks {ranks:?}"
+                )),
+            });
         }
         Ok(over().unwrap_or(0))
     }

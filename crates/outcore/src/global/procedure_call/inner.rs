@@ -2,7 +2,7 @@
 //! server share; and how a caller waits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -62,6 +62,8 @@ pub(super) struct Inner {
     /// Where the server may run besides the cores of its rank.
     pub(super) cores: Option<Cores>,
     stopping: AtomicBool,
+    /// The calls to other ranks that were begun here so far.
+    begun: AtomicU64,
     /// Ranks that are known to have finished.
     finished: Vec<AtomicBool>,
     /// Keeps the inboxes.
@@ -136,6 +138,7 @@ impl Inner {
             post,
             cores,
             stopping: AtomicBool::new(false),
+            begun: AtomicU64::new(0),
             finished: (0..size).map(|_| AtomicBool::new(false)).collect(),
             comm,
             _shared: shared,
@@ -171,8 +174,14 @@ impl Inner {
         self.own_inbox().head().ring();
     }
 
+    /// How many calls to other ranks were begun here so far.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::SeqCst)
+    }
+
     /// Begins a call to another rank.
     pub(super) fn submit(&self, flight: &Arc<Flight>) -> Result<()> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
         match (&self.routes[flight.target], &self.post) {
             (Route::Lane(lane), _) => lane.submit(flight),
             (Route::Letters, Some(post)) => post.submit(flight)?,

@@ -121,7 +121,8 @@ impl Lane {
             if let Some(posted) = &calls.slots[place] {
                 let flight = &posted.flight;
                 let slot = self.slot(place);
-                match slot.state.load(Ordering::Acquire) {
+                // After `count` this must see an answer that has not seen the queue.
+                match slot.state.load(Ordering::SeqCst) {
                     state::DONE => {
                         self.collect(slot, posted);
                         slot.state.store(state::FREE, Ordering::Release);

@@ -60,6 +60,9 @@ pub(super) struct Post {
     asked: Mutex<VecDeque<Ask>>,
     /// Which ranks have said that they serve no calls any more.
     closed: Vec<AtomicBool>,
+    /// Held by who looks for letters: they are dealt with in the order in which they
+    /// came, an answer before the word that its rank has closed.
+    looking: Mutex<()>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -82,6 +85,7 @@ impl Post {
             pending: Mutex::default(),
             asked: Mutex::default(),
             closed: (0..comm.size()).map(|_| AtomicBool::new(false)).collect(),
+            looking: Mutex::default(),
         }
     }
 
@@ -152,6 +156,7 @@ impl Post {
     /// Deals with the letters that have come.
     pub(super) fn look(&self) -> Result<Found> {
         let mut found = Found::default();
+        let _looking = lock(&self.looking);
         while let Some((from, letter)) = self.comm.transport().next_letter()? {
             let word = |at: usize| {
                 let bytes = letter.get(at * WORD..).and_then(<[u8]>::first_chunk);
