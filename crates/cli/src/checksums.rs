@@ -9,7 +9,7 @@ use crate::bytes;
 #[derive(Args)]
 pub(crate) struct Checksums {
     /// Keep a CRC32C for each block, compared by every read (.oc); BYTES a block
-    /// [default: a tile of 4 KiB to 1 MiB, or else 64KiB]
+    /// [default: a tile of 4 KiB to 1 MiB, or else 256KiB]
     #[arg(
         long,
         value_name = "BYTES",

@@ -17,8 +17,11 @@ impl Layout {
     /// not overlap, in the order of the file. Bytes beyond its end are none.
     pub fn sections_of(&self, bytes: Range<u64>) -> impl Iterator<Item = Section> + '_ {
         let size = self.element_size();
-        let end = bytes.end.min(self.byte_len()).div_ceil(size);
-        let elements = (bytes.start / size).min(end)..end;
+        let end = bytes.end.min(self.byte_len());
+        let elements = match bytes.start < end {
+            true => bytes.start / size..end.div_ceil(size),
+            false => 0..0,
+        };
         let box_shape = self.tile().unwrap_or(self.shape()).to_vec();
         // Extents of an empty array may be anything.
         let (volume, tiles) = match elements.is_empty() {

@@ -121,14 +121,14 @@ impl ArrayDescriptor {
     }
 
     /// With a checksum for each block of so many bytes of the file; if `None`, for
-    /// each tile of 4 KiB to 1 MiB, or else for 64 KiB.
+    /// each tile of 4 KiB to 1 MiB, or else for 256 KiB.
     pub fn checksummed(mut self, block: Option<u64>) -> Self {
         let tile = self.arrangement.tile.as_ref().and_then(|tile| {
             let mut extents = tile.iter();
             let bytes = extents.try_fold(self.element_type.size(), |all, n| all.checked_mul(*n))?;
             (4 << 10..=1 << 20).contains(&bytes).then_some(bytes)
         });
-        self.checksums = Some(block.or(tile).unwrap_or(64 << 10));
+        self.checksums = Some(block.or(tile).unwrap_or(256 << 10));
         self
     }
 
