@@ -7,6 +7,7 @@
 mod alltoall;
 mod alltoall_model;
 mod apps;
+mod checksums;
 mod collective;
 mod contest;
 mod contract;
@@ -37,6 +38,7 @@ mod transpose;
 pub use alltoall::{AllToAllOptions, all_to_all, all_to_all_summary};
 pub use alltoall_model::{AllToAllEntry, Modelled, all_to_all_model, all_to_all_tables};
 pub use apps::{AppsCase, AppsOptions, apps};
+pub use checksums::{ChecksumsOptions, checksums};
 pub use collective::{
     CollectiveOptions, Measured, Way, collective, collective_summary, launch, papers_cases,
 };

@@ -1,6 +1,7 @@
 //! `outcore bench`: how fast outcore is, beside the limits of this machine.
 
 mod alltoall;
+mod checksums;
 mod collective;
 mod contract;
 mod disk_resident;
@@ -38,6 +39,7 @@ enum Name {
     Redistribute(redistribute::Redistribute),
     Irregular(irregular::Irregular),
     DiskResident(disk_resident::DiskResident),
+    Checksums(checksums::Checksums),
     Sweep(Sweep),
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
@@ -214,6 +216,7 @@ impl Bench {
             Name::Redistribute(options) => (options.run()?, options.csv),
             Name::Irregular(options) => (options.run()?, options.csv),
             Name::DiskResident(options) => (options.run()?, options.csv),
+            Name::Checksums(options) => (options.run()?, options.csv),
             Name::Apps(options) => (options.run()?, options.csv),
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),

@@ -12,6 +12,8 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use outcore::{Checkpoints, Error, Result};
 
+use crate::ranks::Ranks;
+
 /// List, verify and remove checkpoints that programs have saved
 ///
 /// A series of checkpoints is a directory; each checkpoint in it is a directory
@@ -44,6 +46,11 @@ impl Checkpoint {
             Action::Prune(command) => command.run(),
         }
     }
+}
+
+/// As `checkpoint verify`, of a series or of one checkpoint.
+pub(crate) fn verify_checkpoints(directory: &str, json: bool, ranks: Ranks) -> Result<()> {
+    verify::Verify::of(directory, json, ranks).run()
 }
 
 /// The argument DIR.

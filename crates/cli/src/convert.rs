@@ -11,6 +11,7 @@ use outcore::{
     Result, parse_shape,
 };
 
+use crate::checksums::Checksums;
 use crate::chunks::Chunking;
 use crate::rearrange::{Rearrange, Wanted, like};
 use crate::transpose::no_layout_of_raw;
@@ -30,6 +31,7 @@ Examples:
   outcore convert parts.oc other.oc --parts 6 --ranks 2         (from 4 local files to 6)
   outcore convert parts.oc whole.npy --memory 256MiB            (back to one file)
   outcore convert field.npy field.zarr --chunks 256x256 --codec zstd:3 --ranks 2
+  outcore convert field.npy safe.oc --checksums
   outcore convert climate.zarr/t t.npy --memory 256MiB
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
@@ -61,6 +63,8 @@ pub(crate) struct Convert {
     /// The byte order of the output: little or big [default: that of IN]
     #[arg(long, value_name = "ORDER")]
     byte_order: Option<ByteOrder>,
+    #[command(flatten)]
+    checksums: Checksums,
     #[command(flatten)]
     chunking: Chunking,
 }
@@ -118,6 +122,10 @@ impl Convert {
                 "--resume cannot be used with --directories: each rank knows its own".into(),
             );
         }
+        self.checksums.check(output)?;
+        if self.is_local() && self.checksums.are_wanted() {
+            return Err("--checksums is for arrays in one file, not for local placement".into());
+        }
         self.chunking.check(output)?;
         if output.starts_with("raw:") && self.byte_order.is_some() {
             return Err(format!(
@@ -158,6 +166,7 @@ impl Convert {
         if self.is_local() {
             // Tiles stay in one file.
             descriptor.arrangement.tile = None;
+            descriptor.checksums = None;
             descriptor.local = Some(self.local_placement(source, comm)?);
         }
         if let Some(layout) = &self.layout {
@@ -167,6 +176,7 @@ impl Convert {
             descriptor.byte_order = byte_order;
         }
         self.chunking.apply(&mut descriptor);
+        self.checksums.apply(&mut descriptor);
         Ok(descriptor)
     }
 

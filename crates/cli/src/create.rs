@@ -11,6 +11,7 @@ use outcore::{
 };
 
 use crate::bytes;
+use crate::checksums::Checksums;
 use crate::chunks::Chunking;
 use crate::copy::Team;
 use crate::memory::Memory;
@@ -32,6 +33,7 @@ Examples:
   outcore create field.oc --shape 4096x4096 --type f32 --layout tiled:64x64 --fill index
   outcore create noise.npy --shape 1000x1000x10 --type f64 --layout column --fill random --seed 7
   outcore create climate.zarr/t --shape 365x720x1440 --type f32 --chunks 1x720x1440 --codec zstd:3
+  outcore create safe.oc --shape 4096x4096 --type f64 --checksums
   outcore create big.oc --shape 524288x524288 --type f32            (1 TiB, at once)
   outcore create wide.oc --shape 65536x65536 --type f64 --stripe-unit 1MiB \\
       --stripe-directory /disk1 --stripe-directory /disk2")]
@@ -73,6 +75,8 @@ pub(crate) struct Create {
     )]
     stripe_unit: u64,
     #[command(flatten)]
+    checksums: Checksums,
+    #[command(flatten)]
     chunking: Chunking,
     /// Replace what has this name
     #[arg(long)]
@@ -102,6 +106,7 @@ fn parse_attribute(text: &str) -> Result<(String, serde_json::Value), String> {
 
 impl Create {
     pub(crate) fn check(&self) -> Result<(), String> {
+        self.checksums.check(&self.path)?;
         let own = [
             ("--shape", self.shape.is_some()),
             ("--type", self.element_type.is_some()),
@@ -172,6 +177,7 @@ impl Create {
             .layout(self.layout.clone().unwrap_or_default());
         descriptor.byte_order = self.byte_order.unwrap_or(ByteOrder::NATIVE);
         self.chunking.apply(&mut descriptor);
+        self.checksums.apply(&mut descriptor);
         descriptor.attributes = self.attributes.iter().cloned().collect();
         if !self.stripe_directories.is_empty() {
             descriptor.stripes = Some(Stripes {

@@ -137,6 +137,9 @@ fn facts(array: &Array) -> Vec<(&'static str, Value)> {
         facts.push(("codecs", json!(descriptor.codecs.to_string())));
         facts.extend(descriptor.shard.iter().map(|shard| ("shard", json!(shard))));
     }
+    if let Some(block) = descriptor.checksums {
+        facts.push(("checksums", json!(format!("crc32c of {block} bytes each"))));
+    }
     let fill = descriptor.fill_value.iter();
     facts.extend(fill.map(|value| ("fill_value", value.clone())));
     let names = descriptor.axis_names.iter();

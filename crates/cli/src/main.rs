@@ -6,6 +6,7 @@ mod bench;
 mod bytes;
 mod calibrate;
 mod checkpoint;
+mod checksums;
 mod chunks;
 mod contract;
 mod convert;
@@ -31,12 +32,14 @@ mod ranks;
 mod read;
 mod rearrange;
 mod relayout;
+mod repair_report;
 mod reproduce;
 mod scatter;
 mod selection;
 mod text;
 mod transpose;
 mod tuning;
+mod verify;
 mod work;
 mod write;
 
@@ -72,6 +75,7 @@ Examples:
   outcore ls climate.zarr
   outcore convert field.oc parts.oc --placement local --parts 4
   outcore transpose field.oc turned.oc --memory 256MiB
+  outcore verify field.oc climate.zarr
   outcore checkpoint verify run
   mpirun -n 4 outcore read field.oc -o copy.npy     (built with --features mpi)
 
@@ -102,6 +106,8 @@ enum Command {
     Adi(adi::Adi),
     EdgeSweep(edge_sweep::EdgeSweep),
     Mesh(mesh::Mesh),
+    Verify(verify::Verify),
+    RepairReport(repair_report::RepairReport),
     Checkpoint(checkpoint::Checkpoint),
     Explain(explain::Explain),
     Calibrate(calibrate::Calibrate),
@@ -137,6 +143,8 @@ impl Command {
             | Self::Adi(_)
             | Self::EdgeSweep(_)
             | Self::Mesh(_)
+            | Self::Verify(_)
+            | Self::RepairReport(_)
             | Self::Checkpoint(_)
             | Self::Calibrate(_)
             | Self::Demo(_)
@@ -187,6 +195,8 @@ fn main() -> ExitCode {
             Command::Adi(command) => command.run(),
             Command::EdgeSweep(command) => command.run(),
             Command::Mesh(command) => command.run(),
+            Command::Verify(command) => command.run(),
+            Command::RepairReport(command) => command.run(),
             Command::Checkpoint(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::Calibrate(command) => command.run(),

@@ -156,6 +156,9 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
         descriptor.fill_value = old.fill_value.clone();
         descriptor.axis_names = old.axis_names.clone();
     }
+    if output.trim_end_matches('/').ends_with(".oc") {
+        descriptor.checksums = old.checksums;
+    }
     if is_hdf5(output) {
         descriptor.arrangement.order = Order::Row;
     }

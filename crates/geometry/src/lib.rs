@@ -41,6 +41,7 @@ mod redistribution;
 mod run;
 mod section;
 mod shape;
+mod stretch;
 mod tiles;
 mod tiling;
 mod window;

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use outcore_geometry::{Arrangement, Layout, element_count};
+use outcore_storage::CheckedStore;
 use serde_json::{Map, Value};
 
 use crate::codec::Codecs;
@@ -47,6 +48,8 @@ pub struct ArrayDescriptor {
     pub shard: Option<Vec<u64>>,
     /// What elements hold that nobody has written; zero if `None`.
     pub fill_value: Option<Value>,
+    /// The bytes of a block with a checksum; none are kept if `None`.
+    pub checksums: Option<u64>,
     /// The names of the axes, if they have some.
     pub axis_names: Option<Vec<String>>,
     /// Whatever the user wants to keep with the array.
@@ -75,6 +78,7 @@ impl ArrayDescriptor {
             codecs: Codecs::default(),
             shard: None,
             fill_value: None,
+            checksums: None,
             axis_names: None,
             attributes: Map::new(),
         }
@@ -113,6 +117,18 @@ impl ArrayDescriptor {
     /// With so many elements along each axis stored as one object.
     pub fn sharded(mut self, shape: &[u64]) -> Self {
         self.shard = Some(shape.to_vec());
+        self
+    }
+
+    /// With a checksum for each block of so many bytes of the file; if `None`, for
+    /// each tile of 4 KiB to 1 MiB, or else for 256 KiB.
+    pub fn checksummed(mut self, block: Option<u64>) -> Self {
+        let tile = self.arrangement.tile.as_ref().and_then(|tile| {
+            let mut extents = tile.iter();
+            let bytes = extents.try_fold(self.element_type.size(), |all, n| all.checked_mul(*n))?;
+            (4 << 10..=1 << 20).contains(&bytes).then_some(bytes)
+        });
+        self.checksums = Some(block.or(tile).unwrap_or(256 << 10));
         self
     }
 
@@ -167,6 +183,15 @@ impl ArrayDescriptor {
                     "striping needs at least one directory",
                 ));
             }
+        }
+        if let Some(problem) = self.checksums.and_then(CheckedStore::problem_of) {
+            return Err(Error::format(array, problem));
+        }
+        if self.checksums.is_some() && self.local.is_some() {
+            return Err(Error::format(
+                array,
+                "checksums are kept for arrays in one file or in stripes, not for one file a rank",
+            ));
         }
         let layout = self.to_layout().map_err(Error::geometry(array))?;
         if let Some(placement) = &self.local {

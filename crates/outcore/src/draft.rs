@@ -16,6 +16,7 @@ use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::location::USUAL_DATASET;
 use crate::format::{Location, hdf5, native, npy, zarr};
+use crate::verify;
 
 /// An array under construction; it can be used like an [`Array`].
 #[derive(Debug)]
@@ -114,6 +115,8 @@ impl Draft {
         check_free(name, &place, replace)?;
         let location = place.at(path.to_path_buf());
         let array = Array::open_at(&location, Access::ReadWrite)?;
+        // Whatever was being written when that run died will be written again.
+        verify::accept_interrupted(&array)?;
         let temporary = Temporary::found(path);
         Ok(Self {
             array,
@@ -209,6 +212,13 @@ impl Unnamed {
         let place = Location::of_new(name)?;
         let path = place.path();
         check_free(name, &place, replace)?;
+        if descriptor.checksums.is_some() && !matches!(place, Location::Native(_)) {
+            return Err(Error::format(
+                name,
+                "checksums of blocks are of outcore's own format; give a name that ends in .oc, or \
+                 one that ends in .zarr with --codec crc32c",
+            ));
+        }
         if let Location::Zarr { path, version } = &place {
             make_groups(parent(path), *version)?;
         }

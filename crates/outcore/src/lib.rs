@@ -59,6 +59,7 @@ mod resident;
 mod run;
 mod strategy;
 mod sweep;
+mod verify;
 
 pub use array::Array;
 pub use budget::{MemoryBudget, Reservation};
@@ -114,6 +115,7 @@ pub use strategy::choose::Estimate;
 pub use strategy::profile::{Cost, StorageProfile};
 pub use strategy::{Direction, Strategy, Tuning};
 pub use sweep::{Prefetch, Sweep, SweepOrder, SweepPlan, Tile, WriteBehind, WriteBuffer};
+pub use verify::{Checks, Fault, Problem, Verified, accept, verify};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -2,7 +2,10 @@
 //! store, the place in it and the cause.
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
+
+use crate::checked::BlockFault;
 
 /// The result of an operation on a store.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -135,6 +138,24 @@ pub enum Error {
         reason: &'static str,
     },
 
+    /// A block with a checksum is not as it was written.
+    #[error(
+        "block {block} of {store}, bytes {} to {}{meaning}, {}",
+        bytes.start, bytes.end, block_fault(*fault)
+    )]
+    Block {
+        /// The store's name.
+        store: String,
+        /// The number of the block, from 0 on.
+        block: u64,
+        /// Which bytes it is, the end excluded.
+        bytes: Range<u64>,
+        /// What these bytes are, in parentheses.
+        meaning: String,
+        /// What is wrong.
+        fault: BlockFault,
+    },
+
     /// A store was asked for with settings that make none.
     #[error("cannot make a {store}: {reason}")]
     Settings {
@@ -186,5 +207,19 @@ impl Error {
     pub fn sync(store: impl Into<String>, source: io::Error) -> Self {
         let store = store.into();
         Error::Sync { store, source }
+    }
+}
+
+/// What is wrong with a block, and what can be done.
+fn block_fault(fault: BlockFault) -> &'static str {
+    match fault {
+        BlockFault::Damaged => {
+            "does not match its checksum: it was damaged after it was written; write it \
+             again; 'outcore repair-report' lists all that is damaged"
+        }
+        BlockFault::Interrupted => {
+            "was being written when the writer failed or died, so it may be old in part; write it \
+             again, or take it as it is with 'outcore verify --accept interrupted'"
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! - Backends: [`FileStore`] (page cache or direct I/O, batches by io_uring),
 //!   [`MemoryStore`], [`StripedStore`] over several others, and [`ChunkStore`] of
 //!   chunks that can be had only whole.
+//! - [`CheckedStore`]: a store whose blocks have checksums, which reads compare.
 //! - Adapters, which are stores over a store: [`CountedStore`] counts and logs
 //!   the requests, [`ThrottledStore`] makes them as slow as a modelled device,
 //!   in real or virtual time, and [`FaultyStore`] makes them fail.
@@ -40,7 +41,9 @@
 mod aligned;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod batch;
+mod blocks;
 mod bounce;
+mod checked;
 mod chunked;
 pub mod conformance;
 mod counted;
@@ -68,6 +71,8 @@ mod throttled;
 mod uring;
 
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
+pub use blocks::Blocks;
+pub use checked::{BlockFault, CheckedStore};
 pub use chunked::{ChunkStore, Chunks, Crew};
 pub use counted::{CountedStore, Counts, Request, RequestKind};
 pub use device::{Device, DeviceModel, Queues};

@@ -20,15 +20,16 @@
 //! one to the other carries the time at which it was ready.
 //!
 //! Some capabilities are optional, and the provided methods say that they are
-//! missing: `map`, `as_chunks`, `cached`, `fetch`, `striping`, `lock` and `lock_shared`. An
-//! adapter that watches or changes the transfers must not pass `map` or `as_chunks`
-//! on, since it would not see those of a mapping or of chunks.
+//! missing: `map`, `as_chunks`, `as_checked`, `cached`, `fetch`, `striping`, `lock` and `lock_shared`. An
+//! adapter that watches or changes the transfers must not pass `map`, `as_chunks` or
+//! `as_checked` on, since it would not see those of a mapping, of chunks or of blocks.
 
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::checked::CheckedStore;
 use crate::chunked::ChunkStore;
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
@@ -195,6 +196,11 @@ pub trait Store: Debug + Send + Sync {
 
     /// The chunks that the bytes come in, if they can be had only whole.
     fn as_chunks(&self) -> Option<&ChunkStore> {
+        None
+    }
+
+    /// The store itself, if its blocks have checksums.
+    fn as_checked(&self) -> Option<&CheckedStore> {
         None
     }
 

@@ -1,5 +1,6 @@
 //! `outcore checkpoint verify`: whether the data are as they were saved.
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -45,6 +46,28 @@ struct Finding {
 }
 
 impl Verify {
+    /// What looks at a series, or at one checkpoint of it.
+    pub(super) fn of(directory: &str, json: bool, ranks: Ranks) -> Self {
+        let path = Path::new(directory);
+        let name = path
+            .file_name()
+            .filter(|_| path.join("manifest.json").is_file());
+        let (series, name) = match (name, path.parent()) {
+            (Some(name), Some(parent)) => (parent, Some(name.to_string_lossy().into_owned())),
+            _ => (path, None),
+        };
+        let series = match series.to_string_lossy().into_owned() {
+            empty if empty.is_empty() => ".".into(),
+            series => series,
+        };
+        Self {
+            series: Series { directory: series },
+            name,
+            json,
+            ranks,
+        }
+    }
+
     pub(super) fn run(&self) -> Result<()> {
         let progress = OnceLock::new();
         let ranks = Ranks {

@@ -5,6 +5,7 @@ mod applications;
 mod bad_placement;
 mod bad_usage;
 mod checkpoint;
+mod checksums;
 mod collective;
 mod commands;
 mod containers;

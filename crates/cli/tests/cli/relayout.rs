@@ -170,3 +170,18 @@ fn what_was_left_is_refused_or_removed_if_the_input_changed() {
     assert_eq!(place.bytes("c.npy"), place.bytes("a.npy"));
     assert_eq!(place.names(), ["a.npy", "b.oc", "c.npy"]);
 }
+
+/// What was being written when the run was killed is written again, so that no
+/// block stays interrupted.
+#[test]
+fn a_killed_run_with_checksums_is_resumed() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    let line = "convert a.npy b.oc --layout column --checksums=16KiB --memory 192KiB --ranks 2";
+    kill_in_the_middle(&place, line, ".b.oc.journal");
+    let told = place.ok(&format!("{line} --resume"));
+    assert!(told.starts_with("continued, "), "{told}");
+    place.ok("verify b.oc");
+    place.ok("convert b.oc c.npy --layout row");
+    assert_eq!(place.npy("c.npy"), place.npy("a.npy"));
+}

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use outcore_storage::Store;
+use outcore_storage::{Blocks, Store};
 use outcore_transport::Comm;
 
 use crate::error::Result;
@@ -22,31 +22,10 @@ const MOST: u64 = 1 << 14;
 /// The memory of a rank.
 const BUFFER: u64 = 1 << 20;
 
-/// How a file is cut into blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Blocks {
-    /// The length of the file.
-    pub(super) bytes: u64,
-    /// The length of every block but the last.
-    pub(super) block: u64,
-}
-
-impl Blocks {
-    /// As files of this length are cut.
-    pub(super) fn of(bytes: u64) -> Self {
-        let block = bytes.div_ceil(MOST).max(LEAST).next_power_of_two();
-        Self { bytes, block }
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.bytes.div_ceil(self.block)
-    }
-
-    /// Which bytes such blocks are.
-    pub(super) fn range(&self, blocks: Range<u64>) -> Range<u64> {
-        let end = |block: u64| block.saturating_mul(self.block).min(self.bytes);
-        end(blocks.start)..end(blocks.end)
-    }
+/// How files of this length are cut.
+pub(super) fn cut(bytes: u64) -> Blocks {
+    let block = bytes.div_ceil(MOST).max(LEAST).next_power_of_two();
+    Blocks { bytes, block }
 }
 
 /// Collective: the checksums of all blocks of each file, for every rank.
@@ -68,7 +47,7 @@ pub(super) fn checksums(
 }
 
 /// This rank's share of `total` blocks.
-fn share(comm: &Comm, total: u64) -> Range<u64> {
+pub(crate) fn share(comm: &Comm, total: u64) -> Range<u64> {
     let end = |rank| (u128::from(total) * rank as u128 / comm.size() as u128) as u64;
     end(comm.rank())..end(comm.rank() + 1)
 }
@@ -129,7 +108,7 @@ mod tests {
             1 << 40,
             i64::MAX as u64,
         ] {
-            let blocks = Blocks::of(bytes);
+            let blocks = cut(bytes);
             assert!(blocks.count() <= MOST, "{bytes}");
             assert_eq!(blocks.range(0..blocks.count()), 0..bytes);
         }

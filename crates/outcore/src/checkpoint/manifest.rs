@@ -9,10 +9,10 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
+use outcore_storage::Blocks;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::checksum::Blocks;
 use super::name;
 use crate::descriptor::ArrayDescriptor;
 use crate::element::{ByteOrder, ElementType};
@@ -314,7 +314,7 @@ mod tests {
     fn example() -> Manifest {
         let array = |name: &str, shape: &[u64]| {
             let descriptor = ArrayDescriptor::new(shape, ElementType::F64);
-            let blocks = Blocks::of(descriptor.byte_len().unwrap());
+            let blocks = crate::checkpoint::checksum::cut(descriptor.byte_len().unwrap());
             SavedArray {
                 name: name.into(),
                 descriptor,

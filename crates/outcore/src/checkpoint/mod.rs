@@ -40,6 +40,7 @@ mod series;
 mod snapshot;
 mod unfinished;
 
+pub(crate) use checksum::share;
 pub use manifest::SavedArray;
 pub use savable::{Savable, Scattered};
 pub use save::Saved;

@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use outcore_storage::Store;
+use outcore_storage::{Blocks, Store};
 use outcore_transport::{Comm, Error as TransportError};
 
-use super::checksum::{Blocks, checksums};
+use super::checksum::{checksums, cut};
 use super::manifest::{self, Manifest, SavedArray};
 use super::series::Checkpoints;
 use super::snapshot::Snapshot;
@@ -142,7 +142,7 @@ fn open(
 /// only then do file systems of several machines show what others have written.
 fn describe(comm: &Comm, directory: &Path, snapshot: &Snapshot<'_>) -> Result<Vec<SavedArray>> {
     let arrays = open(comm, directory, snapshot, Array::open)?;
-    let file = |array: &Array| Blocks::of(array.layout().byte_len());
+    let file = |array: &Array| cut(array.layout().byte_len());
     let files: Vec<(&dyn Store, Blocks)> = arrays
         .iter()
         .map(|array| (&**array.store(), file(array)))

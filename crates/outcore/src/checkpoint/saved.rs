@@ -6,11 +6,11 @@ use std::path::Path;
 
 use bytemuck::Pod;
 use outcore_geometry::shape_text;
-use outcore_storage::Store;
+use outcore_storage::{Blocks, Store};
 use outcore_transport::{Comm, Error as TransportError};
 use serde_json::{Map, Value};
 
-use super::checksum::{Blocks, checksums};
+use super::checksum::checksums;
 use super::manifest::{Manifest, SavedArray};
 use super::series::Checkpoints;
 use crate::array::Array;

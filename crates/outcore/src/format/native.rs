@@ -6,15 +6,20 @@
 //! the file of rank 3 is `part3.bin`, and stripes and parts in other directories
 //! are named by the array's id, so a descriptor from a stranger cannot lead to a
 //! file of another kind.
+//!
+//! If `array.json` has `"checksums"`, the blocks of the data have checksums in
+//! `checksums.bin` beside it (see [`CheckedStore`]). Programs that do not know them
+//! refuse the array, so that none writes past them.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use outcore_geometry::Distribution;
-use outcore_storage::{Access, FileStore, Store, StripedStore};
+use outcore_geometry::{Distribution, Layout};
+use outcore_storage::{Access, Blocks, CheckedStore, FileStore, Store, StripedStore};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -28,6 +33,8 @@ use crate::placement::store::PartsStore;
 
 const DESCRIPTOR: &str = "array.json";
 const DATA: &str = "data.bin";
+const CHECKSUMS: &str = "checksums.bin";
+const ALGORITHM: &str = "crc32c";
 const FORMAT: &str = "outcore-array";
 const VERSION: u64 = 1;
 
@@ -46,8 +53,19 @@ struct Document {
     byte_order: String,
     layout: String,
     placement: Placement,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksums: Option<Checksums>,
     #[serde(default)]
     attributes: Map<String, Value>,
+}
+
+/// The checksums of blocks.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Checksums {
+    algorithm: String,
+    /// The bytes of a block.
+    block: u64,
 }
 
 /// Where the data are.
@@ -122,12 +140,66 @@ pub(crate) fn open(directory: &Path, access: Access) -> Result<Opened> {
             (Arc::new(store), directory.to_path_buf())
         }
     };
-    Opened {
+    let opened = Opened {
         descriptor: described.descriptor,
         store,
         start: 0,
+    };
+    let opened = opened.check(&array, &place)?;
+    match opened.descriptor.checksums {
+        Some(block) => with_checksums(directory, opened, block, access),
+        None => Ok(opened),
     }
-    .check(&array, &place)
+}
+
+/// The same array, whose blocks are compared with their checksums.
+fn with_checksums(directory: &Path, opened: Opened, block: u64, access: Access) -> Result<Opened> {
+    let array = directory.display().to_string();
+    let layout = opened.descriptor.check(&array)?;
+    let path = directory.join(CHECKSUMS);
+    let remedy = "put it back from a copy, or remove \"checksums\" from array.json to use the data \
+                  without them";
+    if !path.exists() {
+        let problem = format!("it has checksums, but {CHECKSUMS} is missing; {remedy}");
+        return Err(Error::format(array, problem));
+    }
+    let sums = open_file(&path, access)?;
+    let bytes = layout.byte_len();
+    let (found, needed) = (sums.len()?, CheckedStore::sums_len(Blocks { bytes, block }));
+    if found != needed {
+        let problem = format!(
+            "{CHECKSUMS} has {found} bytes, but the checksums of blocks of {block} bytes need \
+             {needed}; {remedy}"
+        );
+        return Err(Error::format(array, problem));
+    }
+    let checked = CheckedStore::new(opened.store, sums, block)?
+        .with_meaning(move |bytes| sections_text(&layout, &array, bytes));
+    Ok(Opened {
+        store: Arc::new(checked),
+        ..opened
+    })
+}
+
+/// What the bytes of a file are.
+fn sections_text(layout: &Layout, array: &str, bytes: Range<u64>) -> String {
+    const MOST: usize = 5;
+    let sections: Vec<String> = layout
+        .sections_of(bytes)
+        .take(MOST + 1)
+        .map(|section| format!("[{section}]"))
+        .collect();
+    match sections.len() {
+        0 => format!("no element of {array}"),
+        MOST.. if sections.len() > MOST => {
+            format!(
+                "sections {} and more of {array}",
+                sections[..MOST].join(", ")
+            )
+        }
+        1 => format!("section {} of {array}", sections[0]),
+        _ => format!("sections {} of {array}", sections.join(", ")),
+    }
 }
 
 /// Reads and checks the descriptor.
@@ -151,6 +223,14 @@ pub(crate) fn describe(directory: &Path) -> Result<Described> {
         .parse()
         .map_err(|e: outcore_geometry::Error| wrong(e.to_string()))?;
     descriptor.attributes = document.attributes;
+    if let Some(Checksums { algorithm, block }) = document.checksums {
+        if algorithm != ALGORITHM {
+            return Err(wrong(format!(
+                "the checksums are '{algorithm}', but this program knows {ALGORITHM} only"
+            )));
+        }
+        descriptor.checksums = Some(block);
+    }
     descriptor.check(&array)?;
     if let Some(problem) = document.placement.problem() {
         return Err(wrong(problem));
@@ -330,6 +410,11 @@ pub(crate) fn create(
             }
         }
     };
+    let (bytes, checksums) = (layout.byte_len(), descriptor.checksums);
+    if let Some(block) = checksums {
+        let sums = FileStore::create(directory.join(CHECKSUMS))?;
+        sums.set_len(CheckedStore::sums_len(Blocks { bytes, block }))?;
+    }
     let document = Document {
         format: FORMAT.into(),
         version: VERSION,
@@ -338,6 +423,10 @@ pub(crate) fn create(
         byte_order: descriptor.byte_order.to_string(),
         layout: descriptor.arrangement.to_string(),
         placement,
+        checksums: checksums.map(|block| Checksums {
+            algorithm: ALGORITHM.into(),
+            block,
+        }),
         attributes: descriptor.attributes.clone(),
     };
     let path = directory.join(DESCRIPTOR);

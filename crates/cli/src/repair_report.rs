@@ -1,0 +1,115 @@
+//! `outcore repair-report`: what of an array must be written again.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use outcore::{Array, Error, Fault, Problem, Result, Verified};
+use serde_json::{Value, json};
+
+use crate::bytes;
+use crate::ranks::print;
+use crate::verify::{Finding, Look, count_text, place_text};
+
+/// List which blocks, bytes and sections of arrays are damaged
+///
+/// Looks at the data as 'verify' does, and lists everything that must be written
+/// again. Exit status 1 if there is such a thing.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore repair-report field.oc
+  outcore repair-report field.oc climate.zarr/t -o damage.txt
+  outcore repair-report field.oc --json -o damage.json
+
+Then, for each section of a .oc array:
+  outcore write field.oc '3, 0:512' --from lost.npy
+  outcore verify field.oc --accept all              (if blocks were not written whole)")]
+pub(crate) struct RepairReport {
+    #[command(flatten)]
+    look: Look,
+    /// Write the report to FILE
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<String>,
+}
+
+impl RepairReport {
+    pub(crate) fn run(&self) -> Result<()> {
+        self.look.run(
+            |_, _| Ok(()),
+            |findings, _| match &self.output {
+                Some(file) => write(file, findings, self.look.json),
+                None => print(&report(findings, self.look.json)),
+            },
+        )
+    }
+}
+
+/// Writes the report to a file, in place of what it held.
+pub(crate) fn write(file: &str, findings: &[Finding], json: bool) -> Result<()> {
+    std::fs::write(file, report(findings, json)).map_err(|source| Error::File {
+        action: "write",
+        path: file.into(),
+        source,
+    })
+}
+
+fn report(findings: &[Finding], json: bool) -> String {
+    if json {
+        let arrays = findings.iter().map(|finding| match &finding.found {
+            Ok((array, verified)) => {
+                json!({ "name": finding.name, "faults": facts(array, verified) })
+            }
+            Err(problem) => json!({ "name": finding.name, "problem": problem }),
+        });
+        return format!("{:#}\n", json!({ "arrays": arrays.collect::<Vec<_>>() }));
+    }
+    findings.iter().map(text).collect()
+}
+
+/// The report of one array.
+fn text(finding: &Finding) -> String {
+    let name = &finding.name;
+    let (array, verified) = match &finding.found {
+        Ok(found) => found,
+        Err(problem) => return format!("{name}: cannot be read: {problem}\n"),
+    };
+    if verified.faults.is_empty() {
+        return format!("{name}: nothing to repair\n");
+    }
+    let each = bytes::show(verified.piece);
+    let mut text = format!("{name}: {} (each {each})\n", count_text(finding));
+    for fault in &verified.faults {
+        let place = place_text(verified.checks, fault);
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {place}: {}", fault.problem);
+        let mut none = true;
+        for section in fault.sections(array) {
+            none = false;
+            let _ = writeln!(text, "    {name} '{section}'");
+        }
+        if none {
+            text.push_str("    no element: room behind the edge of the array\n");
+        }
+    }
+    text
+}
+
+/// What is wrong with an array, for programs.
+pub(crate) fn facts(array: &Array, verified: &Verified) -> Value {
+    let fault = |fault: &Fault| {
+        let sections = fault.sections(array).map(|section| section.to_string());
+        let kind = match fault.problem {
+            Problem::Damaged => "damaged",
+            Problem::Interrupted => "interrupted",
+            Problem::Unreadable(_) => "unreadable",
+        };
+        json!({
+            "kind": kind,
+            "problem": fault.problem.to_string(),
+            "pieces": [fault.pieces.start, fault.pieces.end],
+            "bytes": [fault.bytes.start, fault.bytes.end],
+            "sections": sections.collect::<Vec<_>>(),
+        })
+    };
+    Value::Array(verified.faults.iter().map(fault).collect())
+}

@@ -1,0 +1,413 @@
+//! `outcore verify`: whether the data are as they were written.
+//!
+//! Rank 0 finds out which arrays are meant, and tells; then all ranks go through
+//! array after array (`outcore::verify`). What is wrong with one does not keep the
+//! others from being looked at.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum};
+use outcore::{
+    Array, Checkpoints, Checks, Comm, Error, Fault, Problem, Result, Verified, accept,
+    default_ranks, list, verify,
+};
+use serde_json::{Value, json};
+
+use crate::bytes;
+use crate::checkpoint::verify_checkpoints;
+use crate::memory::Memory;
+use crate::progress::Progress;
+use crate::ranks::{Ranks, cause, print};
+use crate::repair_report;
+
+/// Problems of one array that are shown; a report has all.
+const SHOWN: usize = 10;
+
+/// Read arrays and compare them with their checksums
+///
+/// Works on every array: blocks of .oc arrays made with --checksums are compared;
+/// chunks of Zarr and HDF5 are decoded, which finds what their checksums (crc32c,
+/// fletcher32) and codecs find; anything else is read through, and what is said then
+/// is no more than that. A container stands for all arrays in it, a directory of
+/// checkpoints for 'checkpoint verify'. Exit status 1 if anything is wrong.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore verify field.oc
+  outcore verify field.oc climate.zarr results.h5:/u --ranks 2 --json
+  outcore verify field.oc --report damage.txt
+  outcore verify field.oc --accept interrupted      (after a crash: the blocks being written then)")]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    look: Look,
+    /// Also write what 'repair-report' says to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<String>,
+    /// Take blocks as they are that were being written in a crash, or all that are wrong
+    #[arg(long, value_name = "WHICH")]
+    accept: Option<Which>,
+}
+
+/// Which blocks are taken as they are.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Which {
+    /// Those that were being written when the writer failed or died
+    Interrupted,
+    /// These and damaged ones
+    All,
+}
+
+/// What is looked at, and with what.
+#[derive(Args)]
+pub(crate) struct Look {
+    /// Arrays or containers of arrays
+    #[arg(value_name = "ARRAY", required = true, value_parser = NonEmptyStringValueParser::new())]
+    arrays: Vec<String>,
+    /// Print JSON, for programs
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    memory: Memory,
+    #[command(flatten)]
+    ranks: Ranks,
+}
+
+/// What was found of one array.
+pub(crate) struct Finding {
+    pub(crate) name: String,
+    /// Why it could not be looked at, or what was found.
+    pub(crate) found: Result<(Array, Verified), String>,
+    /// How many blocks were taken as they are.
+    accepted: u64,
+}
+
+impl Finding {
+    pub(crate) fn faults(&self) -> &[Fault] {
+        match &self.found {
+            Ok((_, verified)) => &verified.faults,
+            Err(_) => &[],
+        }
+    }
+
+    fn is_bad(&self) -> bool {
+        self.found.is_err() || !self.faults().is_empty()
+    }
+}
+
+impl Look {
+    /// Looks at everything; rank 0 tells with `tell`, which also gets the seconds.
+    pub(crate) fn run(
+        &self,
+        after: impl Fn(&Comm, &mut Finding) -> Result<()> + Sync,
+        tell: impl Fn(&[Finding], f64) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let progress = OnceLock::new();
+        let ranks = Ranks {
+            ranks: self.ranks.ranks.or(u32::try_from(default_ranks()).ok()),
+        };
+        let budget = self.memory.budget();
+        ranks.run(|comm| {
+            let names = self.names(comm)?;
+            let opened: Vec<_> = names
+                .iter()
+                .map(|name| Array::open_all(comm, name))
+                .collect();
+            let sizes = opened
+                .iter()
+                .flatten()
+                .map(|array| array.layout().byte_len());
+            let share = sizes.sum::<u64>() / comm.size() as u64;
+            let progress = Progress::shared(&progress, "verifying", comm, share)?;
+            let start = Instant::now();
+            let mut findings = Vec::new();
+            for (name, array) in names.into_iter().zip(opened) {
+                // An error is the same on all ranks.
+                let found = array.and_then(|array| {
+                    let found = verify(comm, &array, &budget, &|bytes| progress.add(bytes))?;
+                    Ok((array, found))
+                });
+                let mut finding = Finding {
+                    name,
+                    found: found.map_err(|error| cause(&error)),
+                    accepted: 0,
+                };
+                after(comm, &mut finding)?;
+                findings.push(finding);
+            }
+            progress.finish();
+            let told = match comm.rank() {
+                0 => tell(&findings, start.elapsed().as_secs_f64()),
+                _ => Ok(()),
+            };
+            comm.agree(told)?;
+            let bad: Vec<_> = findings.iter().filter(|finding| finding.is_bad()).collect();
+            let outcome = match &bad[..] {
+                [] => Ok(()),
+                [one] if findings.len() == 1 => Err(Error::Invalid(match &one.found {
+                    Err(problem) => problem.clone(),
+                    Ok(_) => format!("{}: {}", one.name, count_text(one)),
+                })),
+                several => Err(Error::Invalid(format!(
+                    "{} of {} arrays are not as they should be",
+                    several.len(),
+                    findings.len()
+                ))),
+            };
+            Ok(comm.agree(outcome)?)
+        })
+    }
+
+    /// Collective: the names of all arrays that are meant.
+    fn names(&self, comm: &Comm) -> Result<Vec<String>> {
+        let found = match comm.rank() {
+            0 => self.find(),
+            _ => Ok(Vec::new()),
+        };
+        let mut text = json!(comm.agree(found)?).to_string();
+        comm.broadcast_string(0, &mut text)?;
+        serde_json::from_str(&text).map_err(|error| Error::Invalid(error.to_string()))
+    }
+
+    fn find(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for name in &self.arrays {
+            if is_checkpoint(name) {
+                return Err(Error::Invalid(format!(
+                    "{name} is a directory of checkpoints; give it to 'outcore verify' alone"
+                )));
+            }
+            // What cannot be listed is told when it cannot be opened.
+            let items = list(name).unwrap_or_default();
+            let inside: Vec<_> = items.iter().filter(|item| !item.path.is_empty()).collect();
+            if inside.is_empty() {
+                names.push(name.clone());
+                continue;
+            }
+            let folder = name.trim_end_matches('/');
+            let between = if Path::new(name).is_dir() { "/" } else { ":/" };
+            let arrays = inside
+                .iter()
+                .filter(|item| item.array.is_some() || item.problem.is_some());
+            names.extend(arrays.map(|item| format!("{folder}{between}{}", item.path)));
+        }
+        Ok(names)
+    }
+}
+
+/// Whether this is a checkpoint or a series of them.
+fn is_checkpoint(name: &str) -> bool {
+    let path = Path::new(name);
+    if !path.is_dir() || path.join("array.json").is_file() {
+        return false;
+    }
+    path.join("manifest.json").is_file()
+        || Checkpoints::existing(name)
+            .and_then(|series| series.list())
+            .is_ok_and(|entries| !entries.is_empty())
+}
+
+impl Verify {
+    pub(crate) fn run(&self) -> Result<()> {
+        if let [one] = &self.look.arrays[..]
+            && is_checkpoint(one)
+        {
+            let ranks = self.look.ranks.ranks;
+            return verify_checkpoints(one, self.look.json, Ranks { ranks });
+        }
+        self.look.run(
+            |comm, finding| self.accept(comm, finding),
+            |findings, seconds| {
+                if let Some(file) = &self.report {
+                    repair_report::write(file, findings, self.look.json)?;
+                }
+                self.tell(findings, seconds)
+            },
+        )
+    }
+
+    /// Collective: rank 0 gives blocks new checksums, if that was asked for.
+    fn accept(&self, comm: &Comm, finding: &mut Finding) -> Result<()> {
+        let (Some(which), Ok((array, verified))) = (self.accept, &mut finding.found) else {
+            return Ok(());
+        };
+        let wanted = |fault: &Fault| match fault.problem {
+            Problem::Interrupted => true,
+            Problem::Damaged => which == Which::All,
+            Problem::Unreadable(_) => false,
+        };
+        let (taken, left): (Vec<_>, Vec<_>) = verified.faults.drain(..).partition(wanted);
+        verified.faults = left;
+        let taken = match verified.checks {
+            Checks::Blocks => taken,
+            _ => Vec::new(),
+        };
+        let accepted = match comm.rank() {
+            0 if !taken.is_empty() => Array::open_writable(array.name()).and_then(|array| {
+                taken.iter().try_for_each(|fault| accept(&array, fault))?;
+                array.sync()
+            }),
+            _ => Ok(()),
+        };
+        comm.agree(accepted)?;
+        let counts = taken
+            .iter()
+            .map(|fault| fault.pieces.end - fault.pieces.start);
+        finding.accepted = counts.sum();
+        Ok(())
+    }
+
+    fn tell(&self, findings: &[Finding], seconds: f64) -> Result<()> {
+        let sound = findings.iter().filter(|finding| !finding.is_bad()).count();
+        let bytes = |finding: &Finding| match &finding.found {
+            Ok((_, verified)) => verified.bytes,
+            Err(_) => 0,
+        };
+        let total: u64 = findings.iter().map(bytes).sum();
+        if self.look.json {
+            let all = json!({
+                "arrays": findings.iter().map(facts).collect::<Vec<_>>(),
+                "sound": sound,
+                "bytes": total,
+                "seconds": seconds,
+            });
+            return print(&format!("{all:#}\n"));
+        }
+        let mut text: String = findings.iter().map(lines).collect();
+        text.push_str(&format!(
+            "{sound} of {} without fault; {} in {seconds:.2} s, {:.2} GB/s\n",
+            findings.len(),
+            bytes::show(total),
+            total as f64 / seconds.max(1e-9) / 1e9
+        ));
+        print(&text)
+    }
+}
+
+/// `2 of 1024 blocks are damaged`.
+pub(crate) fn count_text(finding: &Finding) -> String {
+    let Ok((_, verified)) = &finding.found else {
+        return String::new();
+    };
+    let pieces = verified.faults.iter().map(|fault| &fault.pieces);
+    let bad: u64 = pieces.map(|pieces| pieces.end - pieces.start).sum();
+    let problems = verified.faults.iter().map(|fault| &fault.problem);
+    let what = match problems
+        .clone()
+        .all(|problem| *problem == Problem::Interrupted)
+    {
+        true => "interrupted",
+        false => "damaged",
+    };
+    let verb = if bad == 1 { "is" } else { "are" };
+    let piece = piece_name(verified.checks);
+    format!("{bad} of {} {piece}s {verb} {what}", verified.pieces)
+}
+
+/// What the pieces of an array are called.
+pub(crate) fn piece_name(checks: Checks) -> &'static str {
+    match checks {
+        Checks::Blocks => "block",
+        Checks::Chunks | Checks::Decoding => "chunk",
+        Checks::Nothing => "piece",
+    }
+}
+
+/// `block 3, bytes 196608 to 262144`.
+pub(crate) fn place_text(checks: Checks, fault: &Fault) -> String {
+    let piece = piece_name(checks);
+    let pieces = match fault.pieces.end - fault.pieces.start {
+        1 => format!("{piece} {}", fault.pieces.start),
+        _ => format!(
+            "{piece}s {} to {}",
+            fault.pieces.start,
+            fault.pieces.end - 1
+        ),
+    };
+    format!(
+        "{pieces}, bytes {} to {}",
+        fault.bytes.start, fault.bytes.end
+    )
+}
+
+/// What is said of one array.
+fn lines(finding: &Finding) -> String {
+    let name = &finding.name;
+    let (array, verified) = match &finding.found {
+        Ok(found) => found,
+        Err(problem) => return format!("{name}  cannot be read: {problem}\n"),
+    };
+    let Verified { checks, pieces, .. } = verified;
+    let (size, each) = (bytes::show(verified.bytes), bytes::show(verified.piece));
+    let mut text = String::new();
+    if finding.accepted > 0 {
+        let blocks = finding.accepted;
+        text.push_str(&format!("{name}  {blocks} blocks were taken as they are\n"));
+    }
+    if verified.faults.is_empty() {
+        text.push_str(&match checks {
+            Checks::Blocks => {
+                format!("{name}  sound: {pieces} blocks of {each} match their checksums, {size}\n")
+            }
+            Checks::Chunks => {
+                format!("{name}  sound: {pieces} chunks match their checksums, {size}\n")
+            }
+            Checks::Decoding => format!(
+                "{name}  no checksums: {pieces} chunks were decoded without error, {size}\n"
+            ),
+            Checks::Nothing => {
+                format!("{name}  no checksums: read through without error, {size}\n")
+            }
+        });
+        return text;
+    }
+    text.push_str(&format!("{name}  {}\n", count_text(finding)));
+    for fault in verified.faults.iter().take(SHOWN) {
+        let mut sections = fault.sections(array).map(|section| format!("[{section}]"));
+        let some: Vec<String> = sections.by_ref().take(3).collect();
+        let more = if sections.next().is_some() {
+            ", ..."
+        } else {
+            ""
+        };
+        text.push_str(&format!(
+            "  {}: {} ({}{more})\n",
+            place_text(*checks, fault),
+            fault.problem,
+            some.join(", ")
+        ));
+    }
+    let hidden = verified.faults.len().saturating_sub(SHOWN);
+    if hidden > 0 {
+        text.push_str(&format!(
+            "  and {hidden} more, which 'outcore repair-report {name}' lists\n"
+        ));
+    }
+    text
+}
+
+/// The same for programs.
+fn facts(finding: &Finding) -> Value {
+    let (array, verified) = match &finding.found {
+        Ok(found) => found,
+        Err(problem) => return json!({ "name": finding.name, "problem": problem }),
+    };
+    let checks = match verified.checks {
+        Checks::Blocks => "blocks",
+        Checks::Chunks => "chunks",
+        Checks::Decoding => "decoding",
+        Checks::Nothing => "none",
+    };
+    json!({
+        "name": finding.name,
+        "checks": checks,
+        "bytes": verified.bytes,
+        "pieces": verified.pieces,
+        "piece_bytes": verified.piece,
+        "accepted": finding.accepted,
+        "sound": verified.faults.is_empty(),
+        "faults": repair_report::facts(array, verified),
+    })
+}
