@@ -11,9 +11,35 @@ use crate::element::ByteOrder;
 use crate::format::fields::text_of;
 use crate::format::value::{self, Items, Plain};
 
-/// All attributes of a file as values have at most so many numbers; of the
-/// others it is only said how many there are.
-pub(super) const MOST_NUMBERS: u64 = 1 << 20;
+/// What may still be made of a header, so that one of some megabytes does not
+/// become gigabytes: variables may share long names, and numbers are larger as
+/// JSON.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Numbers in attributes; of others it is only said how many there are.
+    numbers: u64,
+    /// Bytes of the names of axes; others have none.
+    letters: u64,
+}
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self {
+            numbers: 1 << 20,
+            letters: 64 << 20,
+        }
+    }
+
+    /// These names, if there is room for them.
+    pub(super) fn names<'a>(
+        &mut self,
+        names: impl Iterator<Item = &'a String> + Clone,
+    ) -> Option<Vec<String>> {
+        let letters = names.clone().map(|name| name.len() as u64).sum::<u64>();
+        self.letters = self.letters.checked_sub(letters)?;
+        Some(names.cloned().collect())
+    }
+}
 
 /// What has the type of its variable.
 const OF_THE_TYPE: [&str; 5] = [
@@ -24,16 +50,16 @@ const OF_THE_TYPE: [&str; 5] = [
     "valid_range",
 ];
 
-/// Attributes as values; `left` is how many numbers may still be made.
-pub(super) fn values(attributes: &[Attribute], left: &mut u64) -> Map<String, Value> {
+/// Attributes as values.
+pub(super) fn values(attributes: &[Attribute], room: &mut Room) -> Map<String, Value> {
     let mut value = |attribute: &Attribute| {
         if attribute.kind == Kind::Char {
             return text_of(&attribute.bytes).trim_end_matches('\0').into();
         }
-        if attribute.count > *left {
+        if attribute.count > room.numbers {
             return format!("({} numbers)", attribute.count).into();
         }
-        *left -= attribute.count;
+        room.numbers -= attribute.count;
         let element = attribute.kind.element();
         let number = |bytes: &[u8]| value::number(element, ByteOrder::Big, bytes);
         let mut numbers = attribute.bytes.chunks(element.size() as usize).map(number);

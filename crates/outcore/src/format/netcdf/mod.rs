@@ -26,6 +26,7 @@ use crate::element::ByteOrder;
 use crate::error::Result;
 use crate::format::fields::{Parsed, Problem};
 use crate::format::{Item, Opened, open_file};
+use attribute::Room;
 use header::{Header, Variable};
 pub(crate) use write::create;
 
@@ -58,8 +59,8 @@ fn open_store(store: Arc<dyn Store>, inner: Option<&str>) -> Parsed<Opened> {
         Some(inner) => file.find(inner)?,
         None => file.only_variable()?,
     };
-    let mut numbers = attribute::MOST_NUMBERS;
-    let descriptor = file.descriptor(variable, &mut numbers)?;
+    let mut room = Room::new();
+    let descriptor = file.descriptor(variable, &mut room);
     let (store, start) = file.data(variable, &descriptor)?;
     Ok(Opened {
         descriptor,
@@ -84,21 +85,17 @@ pub(crate) fn holds_only(path: &Path, inner: &str) -> bool {
 pub(crate) fn list(path: &Path) -> Result<Vec<Item>> {
     let file = File::read(open_file(path, Access::ReadOnly)?);
     let file = file.map_err(Problem::of(path.display()))?;
-    let mut numbers = attribute::MOST_NUMBERS;
+    let mut room = Room::new();
     let mut items = vec![Item {
         path: String::new(),
         array: None,
         problem: None,
-        attributes: attribute::values(&file.header.attributes, &mut numbers),
+        attributes: attribute::values(&file.header.attributes, &mut room),
     }];
     for variable in &file.header.variables {
-        let described = file.descriptor(variable, &mut numbers);
-        let found = described.and_then(|descriptor| {
-            file.data(variable, &descriptor)?;
-            Ok(descriptor)
-        });
-        let (array, problem) = match found {
-            Ok(descriptor) => (Some(descriptor), None),
+        let descriptor = file.descriptor(variable, &mut room);
+        let (array, problem) = match file.data(variable, &descriptor) {
+            Ok(_) => (Some(descriptor), None),
             Err(problem) => (None, Some(Problem::of(&variable.name)(problem).to_string())),
         };
         let attributes = array.as_ref().map(|array| array.attributes.clone());
@@ -211,7 +208,7 @@ impl File {
         Ok(bytes)
     }
 
-    fn descriptor(&self, variable: &Variable, numbers: &mut u64) -> Parsed<ArrayDescriptor> {
+    fn descriptor(&self, variable: &Variable, room: &mut Room) -> ArrayDescriptor {
         let extent = |number: &usize| match Some(*number) == self.unlimited {
             true => self.records,
             false => self.header.dimensions[*number].extent,
@@ -219,11 +216,13 @@ impl File {
         let shape: Vec<u64> = variable.dimensions.iter().map(extent).collect();
         let mut descriptor =
             ArrayDescriptor::new(&shape, variable.kind.element()).byte_order(ByteOrder::Big);
-        let name = |number: &usize| self.header.dimensions[*number].name.clone();
-        let names: Vec<String> = variable.dimensions.iter().map(name).collect();
-        descriptor.axis_names = (!names.is_empty()).then_some(names);
-        descriptor.attributes = attribute::values(&variable.attributes, numbers);
-        Ok(descriptor)
+        if !shape.is_empty() {
+            let numbers = variable.dimensions.iter();
+            let names = numbers.map(|number| &self.header.dimensions[*number].name);
+            descriptor.axis_names = room.names(names);
+        }
+        descriptor.attributes = attribute::values(&variable.attributes, room);
+        descriptor
     }
 
     /// The store with the data, and where they begin in it.
