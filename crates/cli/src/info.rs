@@ -134,7 +134,10 @@ fn facts(array: &Array) -> Vec<(&'static str, Value)> {
         .filter(|_| format_has_chunks(array))
     {
         facts.push(("chunks", json!(tile)));
-        facts.push(("codecs", json!(descriptor.codecs.to_string())));
+        // What encodes the pieces of a TIFF file is none of our codecs, but an attribute.
+        if array.format() != "tiff" {
+            facts.push(("codecs", json!(descriptor.codecs.to_string())));
+        }
         facts.extend(descriptor.shard.iter().map(|shard| ("shard", json!(shard))));
     }
     if let Some(block) = descriptor.checksums {

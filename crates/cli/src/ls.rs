@@ -10,15 +10,17 @@ use crate::ranks::{once, print};
 
 /// List the groups and arrays of a container
 ///
-/// A Zarr directory and an HDF5 (or NetCDF-4) file hold groups of arrays; each array is
-/// shown with its shape, type, chunks, codecs and size. Name one as 'dir.zarr/path' or
-/// 'file.h5:/path'. Anything else is one array.
+/// A Zarr directory and an HDF5 (or NetCDF-4) file hold groups of arrays, a NetCDF file holds
+/// variables; each array is shown with its shape, type, chunks, codecs, size and the names of its
+/// axes, a group with its attributes. Name an array as 'dir.zarr/path', 'file.h5:/path' or
+/// 'file.nc:variable'. Anything else is one array.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   outcore ls climate.zarr
   outcore ls climate.zarr/surface --json
   outcore ls results.h5
+  outcore ls ocean.nc
   outcore info climate.zarr/surface/temperature")]
 pub(crate) struct Ls {
     /// The container, or a part of it
@@ -58,6 +60,7 @@ fn facts(item: &Item) -> Value {
         "type": array.element_type.name(),
         "layout": array.arrangement.to_string(),
         "codecs": array.codecs.to_string(),
+        "axis_names": array.axis_names,
         "attributes": item.attributes,
     })
 }
@@ -77,7 +80,11 @@ fn line(container: &str, item: &Item) -> String {
         None if item.problem.is_some() => {
             format!("{name:<32} {}\n", item.problem.as_deref().unwrap_or(""))
         }
-        None => format!("{name}/\n"),
+        None => {
+            let kept = item.attributes.iter();
+            let kept = kept.map(|(key, value)| format!("{}  {key}: {value}\n", "  ".repeat(depth)));
+            format!("{name}/\n{}", kept.collect::<String>())
+        }
         Some(array) => {
             let size = array.element_count().unwrap_or(0) * array.element_type.size();
             let mut told = format!(
@@ -89,6 +96,9 @@ fn line(container: &str, item: &Item) -> String {
             );
             if !array.codecs.is_empty() {
                 told.push_str(&format!(", {}", array.codecs));
+            }
+            if let Some(names) = &array.axis_names {
+                told.push_str(&format!(", axes {}", names.join(" ")));
             }
             told.push('\n');
             told

@@ -7,8 +7,8 @@ use std::time::Instant;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Array, ArrayDescriptor, Comm, LocalArray, Op, Order, PeakMemory, RelayoutJob, RelayoutOutput,
-    Result, shape_text,
+    Arrangement, Array, ArrayDescriptor, Comm, LocalArray, Op, Order, PeakMemory, RelayoutJob,
+    RelayoutOutput, Result, shape_text,
 };
 
 use crate::bytes;
@@ -162,10 +162,21 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
     if is_hdf5(output) {
         descriptor.arrangement.order = Order::Row;
     }
+    if is_netcdf(output) {
+        descriptor.arrangement = Arrangement::default();
+        descriptor.axis_names = old.axis_names.clone();
+        descriptor.attributes = old.attributes.clone();
+    }
     if has_chunks(output) || is_hdf5(output) || output.trim_end_matches('/').ends_with(".oc") {
         descriptor.attributes = old.attributes.clone();
     }
     descriptor
+}
+
+/// Whether this is a variable of a classic NetCDF file, which holds row order.
+fn is_netcdf(name: &str) -> bool {
+    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
+    file.ends_with(".nc")
 }
 
 /// Whether this is a dataset of an HDF5 file, which holds row order.

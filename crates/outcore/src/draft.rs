@@ -15,7 +15,7 @@ use crate::array::Array;
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::location::USUAL_DATASET;
-use crate::format::{Location, hdf5, native, npy, zarr};
+use crate::format::{Location, hdf5, native, netcdf, npy, tiff, zarr};
 use crate::verify;
 
 /// An array under construction; it can be used like an [`Array`].
@@ -239,6 +239,11 @@ impl Unnamed {
                 let inner = inner.as_deref().unwrap_or(USUAL_DATASET);
                 hdf5::create(name, path, inner, descriptor)?
             }
+            Location::Netcdf { path, inner } => {
+                let inner = inner.as_deref().unwrap_or(netcdf::USUAL_VARIABLE);
+                netcdf::create(name, path, inner, descriptor)?
+            }
+            Location::Tiff(_) => return Err(Error::format(name, tiff::READ_ONLY)),
             Location::Raw(raw) => {
                 let layout = raw.descriptor.check(name)?;
                 let end = file_end(name, raw.offset, layout.byte_len())?;
@@ -332,6 +337,10 @@ fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
         Location::Hdf5 { path, inner } => {
             hdf5::holds_only(path, inner.as_deref().unwrap_or(USUAL_DATASET))
         }
+        Location::Netcdf { path, inner } => {
+            netcdf::holds_only(path, inner.as_deref().unwrap_or(netcdf::USUAL_VARIABLE))
+        }
+        Location::Tiff(_) => false,
     };
     if same_kind {
         return Ok(());

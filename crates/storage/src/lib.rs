@@ -85,7 +85,7 @@ pub use mapping::Mapping;
 pub use memory::MemoryStore;
 pub use objects::{Entry, Objects};
 pub use range_lock::{LockTable, RangeLock};
-pub use scattered::{Fragment, ScatteredStore};
+pub use scattered::{EqualPieces, Fragment, ScatteredStore};
 pub use store::{ReadRequest, Store, WriteRequest, fills_or_fails};
 pub use striped::StripedStore;
 pub use striping::{Piece, Striping};

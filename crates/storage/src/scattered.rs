@@ -2,10 +2,14 @@
 //! chunks of a file that are stored as they are, records of variables that
 //! alternate, strips of an image.
 //!
-//! A batch becomes one batch of the store beneath, so that it overlaps what it
-//! can. Bytes that no piece has read as a pattern that repeats, and cannot be
-//! written; the length is fixed. There are no locks, so nothing is read to be
-//! written back.
+//! Pieces are listed, or they are as long as one another and stand at equal
+//! distances; then they need no memory, however many they are.
+//!
+//! A batch becomes batches of the store beneath, so that it overlaps what it
+//! can. Many short pieces close to one another are read in stretches, with what
+//! stands between them. Bytes that no piece has read as a pattern that repeats,
+//! and cannot be written; the length is fixed. There are no locks, so nothing is
+//! read to be written back.
 
 use std::io;
 use std::ops::Range;
@@ -25,11 +29,53 @@ pub struct Fragment {
     pub offset: u64,
 }
 
+/// Pieces of equal length at equal distances: piece `k` begins at
+/// `first + k * step` of the store beneath, and at `k * len` of the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EqualPieces {
+    /// Where the first begins in the store beneath.
+    pub first: u64,
+    /// The bytes of a piece.
+    pub len: u64,
+    /// From the beginning of a piece to that of the next; at least `len`.
+    pub step: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl EqualPieces {
+    /// Where byte `at` of the whole is in the store beneath.
+    fn place(&self, at: u64) -> u64 {
+        self.first + at / self.len * self.step + at % self.len
+    }
+
+    /// Whether to read what stands between them costs less than to leave it out.
+    fn are_near(&self) -> bool {
+        self.step <= NEAR
+    }
+}
+
+/// Where the pieces are.
+#[derive(Debug)]
+enum Pieces {
+    /// By `start`; none is empty.
+    Listed(Vec<Fragment>),
+    Equal(EqualPieces),
+}
+
+/// So many requests go to the store beneath at a time.
+const BATCH: usize = 1024;
+
+/// Equal pieces no farther apart than this are read in stretches of at most
+/// `STRETCH` bytes: to copy what stands between costs less than a request.
+const NEAR: u64 = 4 << 10;
+const STRETCH: u64 = 256 << 10;
+
 /// Pieces of a store as one store.
 #[derive(Debug)]
 pub struct ScatteredStore {
     inner: Arc<dyn Store>,
-    fragments: Vec<Fragment>,
+    pieces: Pieces,
     len: u64,
     /// What bytes without a piece hold, over and over from the beginning.
     pattern: Vec<u8>,
@@ -48,10 +94,6 @@ impl ScatteredStore {
         len: u64,
         pattern: Vec<u8>,
     ) -> Result<Self> {
-        let refuse = |reason: &str| Error::Settings {
-            store: "ScatteredStore",
-            reason: reason.into(),
-        };
         fragments.retain(|fragment| fragment.len > 0);
         fragments.sort_unstable_by_key(|fragment| fragment.start);
         let mut end = 0;
@@ -70,9 +112,33 @@ impl ScatteredStore {
         }
         Ok(Self {
             inner,
-            fragments,
+            pieces: Pieces::Listed(fragments),
             len,
             pattern,
+        })
+    }
+
+    /// The bytes of equal pieces, one after another.
+    pub fn equal(inner: Arc<dyn Store>, pieces: EqualPieces) -> Result<Self> {
+        let EqualPieces {
+            first,
+            len,
+            step,
+            count,
+        } = pieces;
+        if step < len {
+            return Err(refuse("two pieces overlap"));
+        }
+        let end = count.saturating_sub(1).checked_mul(step);
+        let end = end.and_then(|last| last.checked_add(first)?.checked_add(len));
+        end.filter(|end| *end <= i64::MAX as u64)
+            .ok_or_else(|| refuse("the pieces reach too far"))?;
+        Ok(Self {
+            inner,
+            // No longer than the stretch that they stand in.
+            len: count * len,
+            pieces: Pieces::Equal(pieces),
+            pattern: Vec::new(),
         })
     }
 
@@ -80,14 +146,12 @@ impl ScatteredStore {
     fn parts(&self, offset: u64, len: usize) -> impl Iterator<Item = Part> + '_ {
         let end = offset + len as u64;
         let mut at = offset;
-        let mut next = self
-            .fragments
-            .partition_point(|fragment| fragment.start + fragment.len <= offset);
+        let mut next = self.pieces.reaching(offset);
         std::iter::from_fn(move || {
             if at >= end {
                 return None;
             }
-            let fragment = self.fragments.get(next);
+            let fragment = self.pieces.get(next);
             let (reach, place) = match fragment {
                 Some(fragment) if fragment.start <= at => {
                     next += 1;
@@ -102,6 +166,35 @@ impl ScatteredStore {
             at = reach;
             Some((range, place))
         })
+    }
+
+    /// Reads a transfer of equal pieces in stretches if that is better; whether it
+    /// has.
+    fn read_stretches(&self, offset: u64, buffer: &mut [u8]) -> Result<bool> {
+        let Pieces::Equal(pieces) = &self.pieces else {
+            return Ok(false);
+        };
+        let len = pieces.len;
+        if !pieces.are_near() || buffer.len() as u64 <= 2 * len {
+            return Ok(false);
+        }
+        let at_a_time = (STRETCH / pieces.step).max(1) * len;
+        let end = offset + buffer.len() as u64;
+        let mut stretch = Vec::new();
+        let (mut at, mut rest) = (offset, buffer);
+        while at < end {
+            let reach = (at - at % len).saturating_add(at_a_time).min(end);
+            let from = pieces.place(at);
+            stretch.resize((pieces.place(reach - 1) + 1 - from) as usize, 0);
+            self.inner.read_at(from, &mut stretch)?;
+            let (part, after) = rest.split_at_mut((reach - at) as usize);
+            for (range, place) in self.parts(at, part.len()) {
+                let start = (place.unwrap_or(from) - from) as usize;
+                part[range.clone()].copy_from_slice(&stretch[start..start + range.len()]);
+            }
+            (at, rest) = (reach, after);
+        }
+        Ok(true)
     }
 
     /// Fills a buffer that stands at `offset` of the whole.
@@ -128,6 +221,37 @@ impl ScatteredStore {
             });
         }
         Ok(())
+    }
+}
+
+impl Pieces {
+    /// The number of the first piece that ends behind `offset`.
+    fn reaching(&self, offset: u64) -> u64 {
+        match self {
+            Self::Listed(fragments) => {
+                let ends = |fragment: &Fragment| fragment.start + fragment.len <= offset;
+                fragments.partition_point(ends) as u64
+            }
+            Self::Equal(pieces) => offset / pieces.len.max(1),
+        }
+    }
+
+    fn get(&self, number: u64) -> Option<Fragment> {
+        match self {
+            Self::Listed(fragments) => fragments.get(usize::try_from(number).ok()?).copied(),
+            Self::Equal(pieces) => (number < pieces.count).then(|| Fragment {
+                start: number * pieces.len,
+                len: pieces.len,
+                offset: pieces.first + number * pieces.step,
+            }),
+        }
+    }
+}
+
+fn refuse(reason: &str) -> Error {
+    Error::Settings {
+        store: "ScatteredStore",
+        reason: reason.into(),
     }
 }
 
@@ -186,9 +310,12 @@ impl Store for ScatteredStore {
     }
 
     fn read_batch(&self, requests: &mut [ReadRequest<'_>]) -> Result<()> {
-        let mut beneath = Vec::with_capacity(requests.len());
+        let mut beneath = Vec::with_capacity(requests.len().min(BATCH));
         for request in requests {
             self.check(request.offset, request.buffer.len())?;
+            if self.read_stretches(request.offset, request.buffer)? {
+                continue;
+            }
             let mut rest = &mut *request.buffer;
             for (range, place) in self.parts(request.offset, rest.len()) {
                 let (buffer, after) = rest.split_at_mut(range.len());
@@ -197,13 +324,17 @@ impl Store for ScatteredStore {
                     Some(offset) => beneath.push(ReadRequest { offset, buffer }),
                     None => self.fill(request.offset + range.start as u64, buffer),
                 }
+                if beneath.len() == BATCH {
+                    self.inner.read_batch(&mut beneath)?;
+                    beneath.clear();
+                }
             }
         }
         self.inner.read_batch(&mut beneath)
     }
 
     fn write_batch(&self, requests: &[WriteRequest<'_>]) -> Result<()> {
-        let mut beneath = Vec::with_capacity(requests.len());
+        let mut beneath = Vec::with_capacity(requests.len().min(BATCH));
         for request in requests {
             self.check(request.offset, request.data.len())?;
             for (range, place) in self.parts(request.offset, request.data.len()) {
@@ -211,6 +342,10 @@ impl Store for ScatteredStore {
                 let offset = place.ok_or_else(|| Error::write(self.name(), at, no_room()))?;
                 let data = &request.data[range];
                 beneath.push(WriteRequest { offset, data });
+                if beneath.len() == BATCH {
+                    self.inner.write_batch(&beneath)?;
+                    beneath.clear();
+                }
             }
         }
         self.inner.write_batch(&beneath)
@@ -222,6 +357,13 @@ impl Store for ScatteredStore {
 
     fn fetch(&self, offset: u64, len: u64) {
         let end = offset.saturating_add(len).min(self.len);
+        if let Pieces::Equal(pieces) = &self.pieces
+            && pieces.are_near()
+            && offset < end
+        {
+            let from = pieces.place(offset);
+            return self.inner.fetch(from, pieces.place(end - 1) + 1 - from);
+        }
         let len = usize::try_from(end.saturating_sub(offset)).unwrap_or(0);
         for (range, place) in self.parts(offset, len) {
             if let Some(place) = place {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::format::raw::RawFile;
-use crate::format::{hdf5, native, npy, zarr};
+use crate::format::{hdf5, native, netcdf, npy, tiff, zarr};
 
 /// Where an array is and in which format.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,15 @@ pub(crate) enum Location {
         /// The dataset, as in `/group/data`; `None`: the only one.
         inner: Option<String>,
     },
+    /// A variable of a classic NetCDF file.
+    Netcdf {
+        /// The file.
+        path: PathBuf,
+        /// The variable; `None`: the only one that is no coordinate.
+        inner: Option<String>,
+    },
+    /// The pages of a TIFF file.
+    Tiff(PathBuf),
 }
 
 /// The dataset of a new HDF5 file if nobody names it.
@@ -53,6 +62,14 @@ impl Location {
                 inner: Some(inner.into()),
             });
         }
+        if let Some((path, inner)) = with_inner(text)
+            && netcdf::is_file(path)
+        {
+            return Ok(Self::Netcdf {
+                path: path.into(),
+                inner: Some(inner.into()),
+            });
+        }
         let path = PathBuf::from(text.strip_prefix(ZARR_2).unwrap_or(text));
         let metadata =
             std::fs::metadata(&path).map_err(|source| Error::file("open", &path, source))?;
@@ -68,10 +85,16 @@ impl Location {
         if hdf5::is_file(&path) {
             return Ok(Self::Hdf5 { path, inner: None });
         }
+        if netcdf::is_file(&path) {
+            return Ok(Self::Netcdf { path, inner: None });
+        }
+        if tiff::is_file(&path) {
+            return Ok(Self::Tiff(path));
+        }
         Err(Error::format(
             text,
             format!(
-                "this is neither an outcore directory nor a Zarr array nor an HDF5 or .npy file; describe \
+                "this is neither an outcore directory nor a Zarr array nor an HDF5, NetCDF, TIFF or .npy file; describe \
                  plain data as 'raw:{text}?shape=4096x4096&type=f32&layout=row&offset=0'"
             ),
         ))
@@ -100,14 +123,22 @@ impl Location {
                 inner: inner.or_else(|| Some(USUAL_DATASET.into())),
             });
         }
+        if file.extension().is_some_and(|ending| ending == "nc") {
+            return Ok(Self::Netcdf {
+                path: file.into(),
+                inner: inner.or_else(|| Some(netcdf::USUAL_VARIABLE.into())),
+            });
+        }
         match path.extension().and_then(|extension| extension.to_str()) {
+            Some("tif" | "tiff") => Err(Error::format(text, tiff::READ_ONLY)),
             Some("oc") => Ok(Self::Native(path)),
             Some("npy") => Ok(Self::Npy(path)),
             _ => Err(Error::format(
                 text,
                 "the name of a new array must end in .oc (outcore's own format), .zarr (or lie in \
-                 such a directory), .h5 (perhaps with a dataset, as in file.h5:/group/data) or \
-                 .npy (NumPy), or be a 'raw:' description",
+                 such a directory), .h5 or .nc (perhaps with a name in it, as in \
+                 file.h5:/group/data or file.nc:temperature) or .npy (NumPy), or be a 'raw:' \
+                 description",
             )),
         }
     }
@@ -118,7 +149,9 @@ impl Location {
             Self::Native(path)
             | Self::Npy(path)
             | Self::Zarr { path, .. }
-            | Self::Hdf5 { path, .. } => path,
+            | Self::Hdf5 { path, .. }
+            | Self::Netcdf { path, .. }
+            | Self::Tiff(path) => path,
             Self::Raw(raw) => &raw.path,
         }
     }
@@ -131,6 +164,8 @@ impl Location {
             Self::Raw(_) => "raw",
             Self::Zarr { .. } => "zarr",
             Self::Hdf5 { .. } => "hdf5",
+            Self::Netcdf { .. } => "netcdf",
+            Self::Tiff(_) => "tiff",
         }
     }
 
@@ -147,6 +182,11 @@ impl Location {
                 path,
                 inner: inner.clone(),
             },
+            Self::Netcdf { inner, .. } => Self::Netcdf {
+                path,
+                inner: inner.clone(),
+            },
+            Self::Tiff(_) => Self::Tiff(path),
             Self::Raw(raw) => {
                 let mut moved = raw.clone();
                 moved.path = path;
@@ -182,11 +222,11 @@ fn begins_as_npy(path: &Path) -> Result<bool> {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Native(path) | Self::Npy(path) | Self::Zarr { path, .. } => {
+            Self::Native(path) | Self::Npy(path) | Self::Zarr { path, .. } | Self::Tiff(path) => {
                 write!(f, "{}", path.display())
             }
             Self::Raw(raw) => write!(f, "{raw}"),
-            Self::Hdf5 { path, inner } => match inner {
+            Self::Hdf5 { path, inner } | Self::Netcdf { path, inner } => match inner {
                 Some(inner) => write!(f, "{}:{inner}", path.display()),
                 None => write!(f, "{}", path.display()),
             },

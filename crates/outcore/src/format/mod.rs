@@ -5,9 +5,11 @@ pub(crate) mod fields;
 pub(crate) mod hdf5;
 pub(crate) mod location;
 pub(crate) mod native;
+pub(crate) mod netcdf;
 pub(crate) mod npy;
 pub(crate) mod place;
 pub(crate) mod raw;
+pub(crate) mod tiff;
 pub(crate) mod value;
 pub(crate) mod zarr;
 
@@ -46,6 +48,7 @@ pub fn list(name: &str) -> Result<Vec<Item>> {
     match Location::of_existing(name)? {
         Location::Zarr { path, .. } => zarr::list(&path),
         Location::Hdf5 { path, inner: None } => list_hdf5(&path),
+        Location::Netcdf { path, inner: None } => netcdf::list(&path),
         location => {
             let descriptor = open(&location, Access::ReadOnly)?.descriptor;
             Ok(vec![Item {
@@ -127,6 +130,8 @@ pub(crate) fn open(location: &Location, access: Access) -> Result<Opened> {
         Location::Raw(raw) => raw.open(access),
         Location::Zarr { path, .. } => zarr::open(path, access),
         Location::Hdf5 { path, inner } => hdf5::open(path, inner.as_deref(), access),
+        Location::Netcdf { path, inner } => netcdf::open(path, inner.as_deref(), access),
+        Location::Tiff(path) => tiff::open(path, access),
     }
 }
 
