@@ -53,6 +53,7 @@ pub(crate) struct Named(Unnamed);
 struct Temporary {
     path: PathBuf,
     outside: Vec<PathBuf>,
+    kept: bool,
 }
 
 impl Temporary {
@@ -65,6 +66,7 @@ impl Temporary {
         Self {
             path: path.to_path_buf(),
             outside,
+            kept: false,
         }
     }
 }
@@ -76,7 +78,9 @@ pub(crate) fn discard(path: &Path) {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        remove(&self.path, &self.outside);
+        if !self.kept {
+            remove(&self.path, &self.outside);
+        }
     }
 }
 
@@ -171,6 +175,13 @@ impl SharedDraft {
         Ok(Self { array, draft })
     }
 
+    /// Leaves the files where they are, for a later run.
+    pub(crate) fn keep(self) {
+        if let Some(mut draft) = self.draft {
+            draft.unnamed.temporary.kept = true;
+        }
+    }
+
     /// Where the files are now; rank 0 alone knows.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.draft.as_ref().map(|draft| draft.unnamed.path())
@@ -228,6 +239,7 @@ impl Unnamed {
         let mut temporary = Temporary {
             path: beside(path)?,
             outside: Vec::new(),
+            kept: false,
         };
         match &place.at(temporary.path.clone()) {
             Location::Native(path) => {

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use outcore_transport::Comm;
 
 use super::journal::{Header, Job, Journal, Marks};
-use super::plan::{Decision, Relayout, remove_between};
+use super::plan::{Decision, Ends, Relayout, remove_between, stopped};
 use crate::array::Array;
 use crate::budget::MemoryBudget;
+use crate::convert::Fit;
 use crate::descriptor::ArrayDescriptor;
 use crate::draft::{SharedDraft, discard};
 use crate::error::{Error, Result};
@@ -23,6 +24,9 @@ pub struct RelayoutOutput<'a> {
     pub descriptor: &'a ArrayDescriptor,
     /// Whether something of this name may be replaced.
     pub replace: bool,
+    /// How elements become those of the type that the descriptor (or the `raw:`
+    /// name) says, if that is another one; `None` refuses that.
+    pub conversion: Option<Fit>,
     /// Whether to continue what another run with the same input and output has
     /// left unfinished, if there is such. Otherwise it is removed.
     pub resume: bool,
@@ -31,8 +35,8 @@ pub struct RelayoutOutput<'a> {
 /// A new array that is made of another by all ranks.
 ///
 /// What is unfinished has a temporary name. If making it fails, or the value is
-/// dropped, it is removed; if the process is killed, it stays, with a journal of
-/// what is complete, and can be continued ([`RelayoutOutput::resume`]), on any number
+/// dropped, it is removed; if the process is killed or interrupted, it stays, with a
+/// journal of what is complete, and can be continued ([`RelayoutOutput::resume`]), on any number
 /// of ranks.
 #[derive(Debug)]
 pub struct RelayoutJob {
@@ -41,6 +45,8 @@ pub struct RelayoutJob {
     marks: Marks,
     /// Rank 0 alone has it.
     journal: Option<Journal>,
+    /// The array to make.
+    name: String,
     resumed: bool,
 }
 
@@ -77,12 +83,33 @@ impl RelayoutJob {
                 .map_or(Path::new(""), |(_, header)| &header.draft);
             let draft = SharedDraft::reopen(comm, output.name, left, output.replace)?;
             let target = Array::clone(&draft);
-            let plan = Relayout::again(comm, (source, &target, axes), decision, budget)?;
+            let ends = Ends {
+                source,
+                target: &target,
+                axes,
+                conversion: output.conversion,
+            };
+            let plan = Relayout::again(comm, &ends, decision, budget)?;
             (found.map(|(journal, _)| journal.adopt()), draft, plan)
         } else {
             let draft = SharedDraft::begin(comm, output.name, output.descriptor, output.replace)?;
             let target = Array::clone(&draft);
-            let plan = Relayout::plan(comm, source, &target, axes, budget)?;
+            let ends = Ends {
+                source,
+                target: &target,
+                axes,
+                conversion: output.conversion,
+            };
+            if target.element_type() != output.descriptor.element_type && ends.conversion.is_some()
+            {
+                // A raw: name says its own type.
+                return Err(Error::WrongType {
+                    array: output.name.into(),
+                    stored: target.element_type(),
+                    asked: output.descriptor.element_type,
+                });
+            }
+            let plan = Relayout::of(comm, &ends, budget)?;
             let blocks = plan.block_counts(comm)?;
             let begin = |path: &Path| {
                 Journal::begin(&place, &Header::new(job()?, path, plan.decision(), &blocks))
@@ -96,6 +123,7 @@ impl RelayoutJob {
             draft,
             marks,
             journal,
+            name: output.name.into(),
             resumed,
         })
     }
@@ -120,7 +148,15 @@ impl RelayoutJob {
     /// Collective: moves what is left, gives the array its name, and opens it.
     /// `progress` is told of the bytes of each block when it is written.
     pub fn run(self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
-        self.plan.run_and_mark(comm, progress, Some(&self.marks))?;
+        if let Err(error) = self.plan.run_and_mark(comm, progress, Some(&self.marks)) {
+            if !stopped(comm)? {
+                return Err(error);
+            }
+            let array = self.name.clone();
+            self.draft.keep();
+            self.journal.map(Journal::keep);
+            return Err(Error::Unfinished { array });
+        }
         let made = self.draft.commit(comm)?;
         drop(self.journal);
         Ok(made)
@@ -186,7 +222,10 @@ impl Job {
             input: source.name().into(),
             files: known,
             axes: axes.to_vec(),
-            output: format!("{} {:?}", output.name, output.descriptor),
+            output: format!(
+                "{} {:?} {:?}",
+                output.name, output.descriptor, output.conversion
+            ),
         })
     }
 }
