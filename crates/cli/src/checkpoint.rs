@@ -12,6 +12,8 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use outcore::{Checkpoints, Error, Result};
 
+pub(crate) use time::utc;
+
 /// List, verify and remove checkpoints that programs have saved
 ///
 /// A series of checkpoints is a directory; each checkpoint in it is a directory

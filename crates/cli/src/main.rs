@@ -7,6 +7,7 @@ mod bytes;
 mod calibrate;
 mod checkpoint;
 mod chunks;
+mod completions;
 mod contract;
 mod convert;
 mod copy;
@@ -19,11 +20,14 @@ mod gather;
 mod info;
 mod laplace;
 mod ls;
+mod machine;
+mod man;
 mod matmul;
 mod median;
 mod memory;
 mod mesh;
 mod model;
+mod page;
 mod picture;
 mod places;
 mod progress;
@@ -37,6 +41,8 @@ mod selection;
 mod text;
 mod transpose;
 mod tuning;
+mod view;
+mod whole_file;
 mod work;
 mod write;
 
@@ -70,6 +76,7 @@ Examples:
   outcore gather field.oc --indices wanted.npy -o values.npy --ranks 4
   outcore info field.oc --json
   outcore ls climate.zarr
+  outcore view field.oc -o field.png
   outcore convert field.oc parts.oc --placement local --parts 4
   outcore transpose field.oc turned.oc --memory 256MiB
   outcore checkpoint verify run
@@ -88,6 +95,7 @@ enum Command {
     Info(info::Info),
     Ls(ls::Ls),
     Read(read::Read),
+    View(view::View),
     Write(write::Write),
     Gather(gather::Gather),
     Scatter(scatter::Scatter),
@@ -109,6 +117,8 @@ enum Command {
     Bench(bench::Bench),
     Reproduce(reproduce::Reproduce),
     Model(model::Model),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// The exit status of wrong usage; failures have 1.
@@ -120,6 +130,7 @@ impl Command {
         match self {
             Self::Create(command) => command.check(),
             Self::Read(command) => command.check(),
+            Self::View(command) => command.check(),
             Self::Gather(command) => command.check(),
             Self::Scatter(command) => command.check(),
             Self::Convert(command) => command.check(),
@@ -128,6 +139,7 @@ impl Command {
             Self::Explain(command) => command.check(),
             Self::Matmul(command) => command.check(),
             Self::Contract(command) => command.check(),
+            Self::Bench(command) => command.check(),
             Self::Info(_)
             | Self::Ls(_)
             | Self::Write(_)
@@ -140,9 +152,10 @@ impl Command {
             | Self::Checkpoint(_)
             | Self::Calibrate(_)
             | Self::Demo(_)
-            | Self::Bench(_)
             | Self::Reproduce(_)
-            | Self::Model(_) => Ok(()),
+            | Self::Model(_)
+            | Self::Completions(_)
+            | Self::Man(_) => Ok(()),
         }
     }
 }
@@ -173,6 +186,7 @@ fn main() -> ExitCode {
             Command::Info(command) => command.run(),
             Command::Ls(command) => command.run(),
             Command::Read(command) => command.run(),
+            Command::View(command) => command.run(),
             Command::Write(command) => command.run(),
             Command::Gather(command) => command.run(),
             Command::Scatter(command) => command.run(),
@@ -194,6 +208,8 @@ fn main() -> ExitCode {
             Command::Bench(command) => command.run(),
             Command::Reproduce(command) => command.run(),
             Command::Model(command) => command.run(),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
         });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
