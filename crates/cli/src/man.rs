@@ -140,3 +140,27 @@ impl Ending {
         Self { examples, rest }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without_examples(command: &Command) -> Vec<String> {
+        let own = Ending::of(command).examples.is_empty();
+        let own = own.then(|| command.get_name().to_string());
+        parts(command)
+            .flat_map(without_examples)
+            .chain(own)
+            .collect()
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        assert_eq!(without_examples(&Cli::command()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn lines_of_roff() {
+        assert_eq!(roff(".a -b \\c"), "\\&.a \\-b \\ec");
+    }
+}

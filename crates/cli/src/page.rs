@@ -37,7 +37,8 @@ impl Page {
 
     /// Text as it is, line by line.
     pub(crate) fn lines(&mut self, text: &str) {
-        self.put(format_args!("<pre>{}</pre>\n", escaped(text)));
+        let lines: Vec<String> = text.lines().map(escaped).collect();
+        self.put(format_args!("<pre>{}</pre>\n", lines.join("\n")));
     }
 
     /// A drawing, or other elements that are complete.
@@ -59,29 +60,26 @@ impl Page {
         self.put(format_args!("{list}</dl>\n"));
     }
 
-    /// A table; what looks like a number stands at the right.
+    /// A table without its empty columns; what looks like a number stands at the
+    /// right.
     pub(crate) fn table(&mut self, heads: &[&str], rows: &[Vec<String>]) {
-        let mut table = String::from("<div class=\"wide\"><table>\n<thead><tr>");
-        let numeric = |column: usize| {
-            let cells = || rows.iter().filter_map(|row| row.get(column));
-            cells().any(|cell| !cell.is_empty()) && cells().all(|cell| is_number(cell))
+        let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
+        let used = |column: &usize| cells(*column).any(|cell| !cell.is_empty());
+        let used: Vec<usize> = (0..heads.len()).filter(used).collect();
+        let class = |column: usize| match cells(column).all(|cell| is_number(cell)) {
+            true => " class=\"number\"",
+            false => "",
         };
-        let classes: Vec<&str> = (0..heads.len())
-            .map(|column| {
-                if numeric(column) {
-                    " class=\"number\""
-                } else {
-                    ""
-                }
-            })
-            .collect();
-        for (head, class) in heads.iter().zip(&classes) {
-            let _ = write!(table, "<th{class}>{}</th>", escaped(head));
+        let classes: Vec<&str> = used.iter().map(|column| class(*column)).collect();
+        let mut table = String::from("<div class=\"wide\"><table>\n<thead><tr>");
+        for (column, class) in used.iter().zip(&classes) {
+            let _ = write!(table, "<th{class}>{}</th>", escaped(heads[*column]));
         }
         table += "</tr></thead>\n<tbody>\n";
         for row in rows {
             table += "<tr>";
-            for (cell, class) in row.iter().zip(&classes) {
+            for (column, class) in used.iter().zip(&classes) {
+                let cell = row.get(*column).map_or("", String::as_str);
                 let _ = write!(table, "<td{class}>{}</td>", escaped(cell));
             }
             table += "</tr>\n";
@@ -130,12 +128,14 @@ mod tests {
     fn texts_are_escaped_and_tags_closed() {
         let mut page = Page::new("a < b");
         page.facts(&[("\"name\"", "<script>".into())]);
-        page.table(&["who", "time"], &[vec!["x&y".into(), "1.5 ms".into()]]);
-        page.folded("more", |page| page.lines("1 < 2"));
+        let row = ["x&y", "1.5 ms", ""].map(String::from).to_vec();
+        page.table(&["who", "time", "nothing"], &[row]);
+        page.folded("more", |page| page.lines("1 < 2\n3"));
         let text = page.finish();
         assert!(text.contains("<title>a &lt; b</title>"));
         assert!(text.contains("<dt>&quot;name&quot;</dt><dd>&lt;script&gt;</dd>"));
         assert!(text.contains("<td>x&amp;y</td><td class=\"number\">1.5 ms</td>"));
-        assert!(text.contains("<summary>more</summary>\n<pre>1 &lt; 2</pre>\n</details>"));
+        assert!(!text.contains("nothing"));
+        assert!(text.contains("<summary>more</summary>\n<pre>1 &lt; 2\n3</pre>\n</details>"));
     }
 }

@@ -40,12 +40,12 @@ impl Explain {
             [account] => {
                 page.element("h2", "Strategies");
                 strategies(&mut page, account);
-                page.element("p", &self.reason(account));
+                page.element("p", self.reason(account).trim_end());
             }
             _ => {
                 page.element("h2", "Ranks");
                 ranks(&mut page, accounts);
-                page.element("p", &overlap(accounts)?);
+                page.element("p", overlap(accounts)?.trim_end());
             }
         }
         if let Some(together) = together {
@@ -133,7 +133,7 @@ fn ranks(page: &mut Page, accounts: &[Account]) {
 
 /// Which way the ranks take together, and who moves what in two phases.
 fn domains(page: &mut Page, together: &Together) {
-    page.element("p", &format!("The ranks would go {}.", together.way));
+    page.element("p", &format!("chosen: {}", together.way));
     let estimates = together.estimates.iter();
     let rows = estimates.map(|estimate| vec![name(estimate), time(estimate.seconds)]);
     page.table(&["way", "predicted"], &rows.collect::<Vec<_>>());

@@ -35,8 +35,9 @@ fn section(text: &mut String, command: &Command, level: usize) {
         escaped(&first_paragraph(command))
     );
     let usage = command.clone().render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage:").trim();
-    *text += &format!("```text\n{usage}\n```\n");
+    let usage = usage.trim_start_matches("Usage:").lines();
+    let usage: Vec<&str> = usage.map(str::trim).collect();
+    *text += &format!("```text\n{}\n```\n", usage.join("\n"));
     if let Some((_, more)) = about(command).split_once("\n\n") {
         *text += &format!("\n{}\n", escaped(more));
     }
@@ -65,7 +66,8 @@ fn section(text: &mut String, command: &Command, level: usize) {
 fn ending(text: &mut String, command: &Command, level: usize) {
     let ending = Ending::of(command);
     if !ending.examples.is_empty() {
-        let examples = ending.examples.join("\n");
+        let examples: Vec<String> = ending.examples.iter().map(|line| commented(line)).collect();
+        let examples = examples.join("\n");
         *text += &format!(
             "\n{}# Examples\n\n```sh\n{examples}\n```\n",
             "#".repeat(level)
@@ -73,6 +75,17 @@ fn ending(text: &mut String, command: &Command, level: usize) {
     }
     for line in &ending.rest {
         *text += &format!("\n{}\n", escaped(line));
+    }
+}
+
+/// A line whose remark in parentheses, behind spaces, is a comment of the shell.
+fn commented(line: &str) -> String {
+    let remark = line
+        .strip_suffix(')')
+        .and_then(|line| line.rsplit_once("  ("));
+    match remark {
+        Some((command, remark)) => format!("{command}  # {remark}"),
+        None => line.into(),
     }
 }
 
@@ -142,4 +155,27 @@ fn escaped(text: &str) -> String {
         _ => part.into(),
     });
     parts.collect::<Vec<String>>().join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_become_comments() {
+        assert_eq!(
+            commented("outcore read a   (prints)"),
+            "outcore read a   # prints"
+        );
+        assert_eq!(
+            commented("outcore read a '(1:2)'"),
+            "outcore read a '(1:2)'"
+        );
+        assert_eq!(commented("f (x)"), "f (x)");
+    }
+
+    #[test]
+    fn texts_are_shown_as_they_are() {
+        assert_eq!(escaped("a*b [c] <d> `e*f`"), "a\\*b \\[c] &lt;d> `e*f`");
+    }
 }

@@ -9,7 +9,7 @@ use outcore::{Array, Plan, Result, Section};
 
 use super::bars::time;
 use super::svg::{Area, Colour, Font, Svg};
-use super::{BOLD, EDGE, FAINT, MARGIN, PAPER, SMALL, WIDTH};
+use super::{BOLD, EDGE, FAINT, MARGIN, MOST_SHOWN, PAPER, SMALL, WIDTH};
 use crate::bytes;
 
 /// Requests of a rank that are walked at the most.
@@ -45,14 +45,18 @@ pub(crate) fn draw(array: &Array, lanes: &[Lane<'_>], times: &str) -> Result<Str
     svg.text(MARGIN, 30.0, BOLD, &title);
     svg.rectangle(area, PAPER, None);
     let longest = lanes.iter().map(|lane| lane.seconds).fold(0.0, f64::max);
-    for lane in lanes {
-        let steps = steps(array, lane)?;
+    let shown = &lanes[..lanes.len().min(MOST_SHOWN)];
+    // Lanes share the width of a step, so that none hides another.
+    let share = 1.0 / shown.len().max(1) as f64;
+    for (at, lane) in shown.iter().enumerate() {
+        let steps = steps(array, lane, STEPS * share)?;
         let part = |share: f64| share * lane.seconds / longest.max(f64::MIN_POSITIVE);
         let len = array.layout().byte_len().max(1) as f64;
+        let wide = |step: &Step| part(step.to - step.from) * area.width * share;
         let areas = steps.into_iter().map(|step| Area {
-            x: area.x + part(step.from) * area.width,
+            x: area.x + part(step.from) * area.width + at as f64 * wide(&step),
             y: area.y + step.start as f64 / len * area.height,
-            width: (part(step.to - step.from) * area.width).max(0.8),
+            width: wide(&step).max(0.8),
             height: ((step.end - step.start) as f64 / len * area.height).max(1.2),
         });
         svg.rectangles(lane.colour, areas);
@@ -97,9 +101,9 @@ struct Step {
     end: u64,
 }
 
-/// The requests of a lane in the order in which they are made; without requests
-/// its runs.
-fn steps(array: &Array, lane: &Lane<'_>) -> Result<Vec<Step>> {
+/// The requests of a lane in the order in which they are made, in about so many
+/// steps; without requests its runs.
+fn steps(array: &Array, lane: &Lane<'_>, most: f64) -> Result<Vec<Step>> {
     let runs = array.layout().runs(lane.section);
     let runs = runs.map_err(|error| outcore::Error::Invalid(error.to_string()))?;
     let (_, useful) = runs.totals();
@@ -120,7 +124,7 @@ fn steps(array: &Array, lane: &Lane<'_>) -> Result<Vec<Step>> {
         done = done.saturating_add(len);
         let (to, end) = ((done as f64 / all).min(1.0), start.saturating_add(len));
         match steps.last_mut() {
-            Some(last) if to - last.from < 1.0 / STEPS => {
+            Some(last) if to - last.from < 1.0 / most => {
                 last.to = to;
                 last.start = last.start.min(start);
                 last.end = last.end.max(end);

@@ -99,7 +99,9 @@ impl Row {
 }
 
 impl From<&Line> for Row {
+    /// With times in whole nanoseconds, as `--csv` prints them.
     fn from(line: &Line) -> Self {
+        let nanoseconds = |seconds: f64| (seconds * 1e9).round() / 1e9;
         Self {
             system: line.system.clone(),
             bench: line.bench.into(),
@@ -109,8 +111,8 @@ impl From<&Line> for Row {
             transport: line.transport.clone(),
             ranks: line.ranks as u64,
             useful_bytes: line.useful_bytes,
-            best_s: line.best_s,
-            median_s: line.median_s,
+            best_s: nanoseconds(line.best_s),
+            median_s: nanoseconds(line.median_s),
             ok: line.ok,
         }
     }
