@@ -8,12 +8,14 @@ mod disk_resident;
 mod global;
 mod gpc;
 mod irregular;
+mod page;
 mod redistribute;
 mod stats;
 mod transpose;
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use outcore::Result;
 use outcore_bench::{
@@ -22,14 +24,34 @@ use outcore_bench::{
 };
 
 use crate::bytes;
-use crate::ranks::print;
+use crate::ranks::{once, print};
 use crate::tuning::Op;
 
 /// Measure outcore beside the limits of this machine and other systems
+///
+/// With --html the results of any bench become one page with charts as well, which
+/// needs nothing else to be read: outcore, the others, the limits, the machine, the
+/// command. With --from the page shows results that --csv has printed before.
 #[derive(Args)]
+#[command(
+    arg_required_else_help = true,
+    override_usage = "outcore bench <COMMAND> [--html <FILE>]\n       \
+                      outcore bench --html <FILE> --from <CSV>...",
+    after_help = "\
+Examples:
+  outcore bench io
+  outcore bench transpose --html transpose.html
+  outcore bench --html all.html --from crates/bench/runs/2026-11-18/transpose/*.csv"
+)]
 pub(crate) struct Bench {
     #[command(subcommand)]
-    name: Name,
+    name: Option<Name>,
+    /// Write the results as a page with charts
+    #[arg(long, global = true, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
+    html: Option<String>,
+    /// Instead of measuring, read what --csv has printed
+    #[arg(long, value_name = "CSV", num_args = 1.., requires = "html")]
+    from: Vec<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -210,8 +232,22 @@ impl Apps {
 }
 
 impl Bench {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match (&self.name, self.from.is_empty()) {
+            (None, true) => {
+                Err("name a bench, or with --from the files whose results --html shows".into())
+            }
+            (Some(_), false) => Err("--from shows results that exist; leave out the bench".into()),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
-        let (lines, as_csv) = match &self.name {
+        let Some(name) = &self.name else {
+            let file = self.html.as_deref().unwrap_or_default();
+            return once(|| page::of_files(file, &self.from));
+        };
+        let (lines, as_csv) = match name {
             Name::Io(options) => (options.run()?, options.csv),
             Name::Sections(options) => (options.run()?, options.csv),
             Name::Collective(options) => (options.run()?, options.csv),
@@ -230,6 +266,9 @@ impl Bench {
         };
         if lines.is_empty() {
             return Ok(());
+        }
+        if let Some(file) = &self.html {
+            page::of_run(file, &lines)?;
         }
         print(&if as_csv { csv(&lines) } else { table(&lines) })
     }

@@ -13,6 +13,7 @@ use clap::{Args, Subcommand};
 use outcore::{Checkpoints, Error, Result};
 
 use crate::ranks::Ranks;
+pub(crate) use time::utc;
 
 /// List, verify and remove checkpoints that programs have saved
 ///

@@ -7,6 +7,7 @@
 mod account;
 mod collective;
 mod measure;
+mod page;
 mod report;
 
 use clap::Args;
@@ -16,6 +17,7 @@ use outcore::{Array, Error, Result, Section, divide};
 use crate::ranks::{once, print};
 use crate::selection::Selection;
 use crate::tuning::{Op, TuningOptions};
+use crate::whole_file;
 use account::Account;
 
 /// Say how a section would be moved, what each strategy would cost, and why
@@ -35,7 +37,8 @@ use account::Account;
 ///
 /// --svg draws the array with the elements that are taken, the file with the
 /// bytes that are wanted and those that are moved along, the requests, and the
-/// times.
+/// times. --html makes a page of it that needs nothing else to be read, with the
+/// numbers as tables and a time line.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -43,6 +46,7 @@ Examples:
   outcore explain field.oc '(1:100:1, 1:4096:1)' --op write
   outcore explain field.oc '::16, ::16' --analyze --cold --svg cold.svg
   outcore explain field.oc 'p::N, :' --ranks 8 --svg ranks.svg
+  outcore explain field.oc 'p::N, :' --ranks 8 --html ranks.html
   outcore explain field.oc '(1+32*p:16+32*p:1, 1:4096:1)' --ranks 16 --domains static
   outcore explain field.oc 'p::N, :' --ranks 8 --rank 3")]
 pub(crate) struct Explain {
@@ -70,6 +74,9 @@ pub(crate) struct Explain {
     /// Draw it into FILE
     #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
     svg: Option<String>,
+    /// Write it all as a page
+    #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
+    html: Option<String>,
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -126,15 +133,16 @@ impl Explain {
             if self.analyze {
                 self.measure(&mut accounts)?;
             }
-            if let Some(file) = &self.svg {
+            if self.svg.is_some() || self.html.is_some() {
                 let mut picture = self.picture(&array, &accounts, cached);
                 picture.domains = self.domains(&together);
-                let drawing = picture.draw()?;
-                std::fs::write(file, drawing).map_err(|source| Error::File {
-                    action: "write",
-                    path: file.into(),
-                    source,
-                })?;
+                if let Some(file) = &self.svg {
+                    whole_file::write_text(file, &picture.draw()?)?;
+                }
+                if let Some(file) = &self.html {
+                    let page = self.page(&array, &accounts, &picture, &together)?;
+                    whole_file::write_text(file, &page)?;
+                }
             }
             if self.json {
                 let mut answer = self.json(&array, &accounts, cached);

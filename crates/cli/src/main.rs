@@ -8,6 +8,7 @@ mod calibrate;
 mod checkpoint;
 mod checksums;
 mod chunks;
+mod completions;
 mod contract;
 mod convert;
 mod copy;
@@ -21,11 +22,14 @@ mod gather;
 mod info;
 mod laplace;
 mod ls;
+mod machine;
+mod man;
 mod matmul;
 mod median;
 mod memory;
 mod mesh;
 mod model;
+mod page;
 mod picture;
 mod places;
 mod progress;
@@ -43,6 +47,8 @@ mod text;
 mod transpose;
 mod tuning;
 mod verify;
+mod view;
+mod whole_file;
 mod work;
 mod write;
 
@@ -78,6 +84,7 @@ Examples:
   outcore stats field.oc --bins 40 --range 0,1 --plot
   outcore diff field.oc copy.npy --tolerance 1e-6
   outcore ls climate.zarr
+  outcore view field.oc -o field.png
   outcore convert field.oc parts.oc --placement local --parts 4
   outcore transpose field.oc turned.oc --memory 256MiB
   outcore verify field.oc climate.zarr
@@ -97,6 +104,7 @@ enum Command {
     Info(info::Info),
     Ls(ls::Ls),
     Read(read::Read),
+    View(view::View),
     Write(write::Write),
     Gather(gather::Gather),
     Scatter(scatter::Scatter),
@@ -122,6 +130,8 @@ enum Command {
     Bench(bench::Bench),
     Reproduce(reproduce::Reproduce),
     Model(model::Model),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// The exit statuses of failures and of wrong usage, and what is added to the number
@@ -136,6 +146,7 @@ impl Command {
         match self {
             Self::Create(command) => command.check(),
             Self::Read(command) => command.check(),
+            Self::View(command) => command.check(),
             Self::Gather(command) => command.check(),
             Self::Scatter(command) => command.check(),
             Self::Stats(command) => command.check(),
@@ -146,6 +157,7 @@ impl Command {
             Self::Explain(command) => command.check(),
             Self::Matmul(command) => command.check(),
             Self::Contract(command) => command.check(),
+            Self::Bench(command) => command.check(),
             Self::Info(_)
             | Self::Ls(_)
             | Self::Write(_)
@@ -160,9 +172,10 @@ impl Command {
             | Self::Checkpoint(_)
             | Self::Calibrate(_)
             | Self::Demo(_)
-            | Self::Bench(_)
             | Self::Reproduce(_)
-            | Self::Model(_) => Ok(()),
+            | Self::Model(_)
+            | Self::Completions(_)
+            | Self::Man(_) => Ok(()),
         }
     }
 }
@@ -202,6 +215,7 @@ fn main() -> ExitCode {
             Command::Info(command) => command.run(),
             Command::Ls(command) => command.run(),
             Command::Read(command) => command.run(),
+            Command::View(command) => command.run(),
             Command::Write(command) => command.run(),
             Command::Gather(command) => command.run(),
             Command::Scatter(command) => command.run(),
@@ -227,6 +241,8 @@ fn main() -> ExitCode {
             Command::Bench(command) => command.run(),
             Command::Reproduce(command) => command.run(),
             Command::Model(command) => command.run(),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
         });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

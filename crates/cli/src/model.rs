@@ -11,6 +11,10 @@ use crate::ranks::{once, print};
 
 /// Compute the cost models of the papers
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  outcore model alltoall
+  outcore model alltoall --mesh 16x32 --bytes 4KiB")]
 pub(crate) struct Model {
     #[command(subcommand)]
     name: Name,

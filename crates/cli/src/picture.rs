@@ -15,17 +15,18 @@ pub(crate) mod histogram;
 mod plane;
 mod strip;
 mod svg;
+pub(crate) mod timeline;
 
 use std::ops::Range;
 
 use outcore::{Array, Plan, Result, Section, Strategy, shape_text};
 
 use crate::bytes;
-pub(crate) use bars::Bar;
+pub(crate) use bars::{Bar, time};
 use elements::Window;
 use plane::Plane;
-pub(crate) use svg::Colour;
 use svg::{Area, Font, Svg};
+pub(crate) use svg::{Colour, escaped};
 
 const WIDTH: f64 = 960.0;
 const MARGIN: f64 = 36.0;

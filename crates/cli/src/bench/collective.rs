@@ -205,8 +205,8 @@ impl Collective {
         while let Some(argument) = given.next() {
             match argument.as_str() {
                 "--csv" => {}
-                "--svg" => drop(given.next()),
-                text if text.starts_with("--svg=") => {}
+                "--svg" | "--html" => drop(given.next()),
+                text if text.starts_with("--svg=") || text.starts_with("--html=") => {}
                 _ => arguments.push(argument),
             }
         }

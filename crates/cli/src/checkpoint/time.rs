@@ -1,7 +1,7 @@
 //! Seconds since 1970 as a date and time.
 
 /// The time in UTC: `2026-11-16 12:30:01`.
-pub(super) fn utc(seconds: u64) -> String {
+pub(crate) fn utc(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Years begin in March, so that the day that some have more is their last;
     // 400 of them, an era, have the same number of days.

@@ -159,7 +159,7 @@ impl Together {
 }
 
 /// What people call a way.
-fn name(estimate: &CollectiveEstimate) -> String {
+pub(super) fn name(estimate: &CollectiveEstimate) -> String {
     match estimate.domains {
         None => estimate.way.to_string(),
         Some(kind) => format!("{}/{kind}", estimate.way),

@@ -58,7 +58,7 @@ impl Explain {
     }
 
     /// Why the plan is as it is.
-    fn reason(&self, account: &Account) -> String {
+    pub(super) fn reason(&self, account: &Account) -> String {
         let chosen = account.plan.strategy();
         let [first, rest @ ..] = &account.estimates[..] else {
             return String::new();
@@ -190,7 +190,7 @@ impl Explain {
     }
 }
 
-fn array_text(array: &Array) -> String {
+pub(super) fn array_text(array: &Array) -> String {
     format!(
         "{}: {} {}, {} layout, {}",
         array.name(),
@@ -309,7 +309,7 @@ fn rank_table(accounts: &[Account]) -> String {
 }
 
 /// Whether ranks take the same elements.
-fn overlap(accounts: &[Account]) -> Result<String> {
+pub(super) fn overlap(accounts: &[Account]) -> Result<String> {
     let mut pairs = 0u64;
     let mut first = None;
     for (at, one) in accounts.iter().enumerate() {

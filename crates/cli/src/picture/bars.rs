@@ -67,6 +67,7 @@ pub(crate) fn draw_bars(svg: &mut Svg, (x, y): (f64, f64), bars: &[Bar]) -> f64 
 /// A time as people write it.
 pub(crate) fn time(seconds: f64) -> String {
     match seconds {
+        s if s > 0.0 && s < 0.9995e-6 => format!("{} ns", three_digits(s * 1e9)),
         s if s < 0.9995e-3 => format!("{} us", three_digits(s * 1e6)),
         s if s < 0.9995 => format!("{} ms", three_digits(s * 1e3)),
         s => format!("{} s", three_digits(s)),
@@ -89,6 +90,7 @@ mod tests {
     #[test]
     fn times() {
         assert_eq!(time(0.0), "0.00 us");
+        assert_eq!(time(23e-9), "23.0 ns");
         assert_eq!(time(12.34e-6), "12.3 us");
         assert_eq!(time(999.9e-6), "1.00 ms");
         assert_eq!(time(0.25), "250 ms");

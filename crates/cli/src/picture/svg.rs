@@ -172,7 +172,7 @@ fn number(value: f64) -> String {
 }
 
 /// The text as it stands in SVG; what XML cannot hold becomes a replacement.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
