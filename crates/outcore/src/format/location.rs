@@ -55,13 +55,13 @@ impl Location {
             });
         }
         let path = place::path(text.strip_prefix(ZARR_2).unwrap_or(text))?;
-        if place::is_address(&path) && (is_zarr(&path) || zarr::is_node(&path)?) {
-            // Web servers do not say what is a folder.
-            return Ok(Self::Zarr { path, version: 3 });
-        }
-        if place::is_folder(&path)? {
+        // A web server does not say what is a folder.
+        if (place::is_address(&path) && is_zarr(&path)) || place::is_folder(&path)? {
             if !native::is_array(&path) && (is_zarr(&path) || zarr::is_node(&path)?) {
                 return Ok(Self::Zarr { path, version: 3 });
+            }
+            if place::is_address(&path) {
+                return Err(place::no_array(&path));
             }
             return Ok(Self::Native(path));
         }
@@ -83,13 +83,16 @@ impl Location {
     /// The array that is to be made under `text`, whose ending names the format.
     pub(crate) fn of_new(text: &str) -> Result<Self> {
         if let Some(raw) = text.strip_prefix("raw:") {
-            return Ok(Self::Raw(RawFile::parse(raw)?.into()));
+            let raw = RawFile::parse(raw)?;
+            place::check_new(&raw.path)?;
+            return Ok(Self::Raw(raw.into()));
         }
         let (text, version) = match text.strip_prefix(ZARR_2) {
             Some(text) => (text, 2),
             None => (text, 3),
         };
         let path = place::path(text.trim_end_matches('/'))?;
+        place::check_new(&path)?;
         if version == 2 || is_zarr(&path) {
             return Ok(Self::Zarr { path, version });
         }

@@ -68,29 +68,67 @@ pub(crate) fn file(path: &Path, access: Access) -> Result<Arc<dyn Store>> {
     remote::object(&address)
 }
 
-/// Whether `path` has others in it; fails if there is nothing.
+/// Whether `path` is a folder; fails if nothing is there. At an address, all that is no
+/// object may be one.
 pub(crate) fn is_folder(path: &Path) -> Result<bool> {
-    let Some(address) = address(path)? else {
-        let found = std::fs::metadata(path).map_err(|source| Error::file("open", path, source))?;
-        return Ok(found.is_dir());
-    };
-    if remote::is_object(&address)? {
-        return Ok(false);
+    if is_address(path) {
+        return Ok(!is_object(path)?);
     }
-    let has_objects = !address.scheme().is_web() && !objects(path)?.list("")?.is_empty();
-    match has_objects {
-        true => Ok(true),
-        false => Err(Error::format(address, "nothing is there (404)")),
+    let found = std::fs::metadata(path).map_err(|source| Error::file("open", path, source))?;
+    Ok(found.is_dir())
+}
+
+/// Why there is no array at the address `path`.
+pub(crate) fn no_array(path: &Path) -> Error {
+    let listed = match address(path) {
+        // What is not listed is not there.
+        Ok(Some(address)) if address.scheme().is_web() => Ok(Vec::new()),
+        _ => objects(path).and_then(|objects| Ok(objects.list("")?)),
+    };
+    match listed {
+        Ok(found) if found.is_empty() => Error::format(path.display(), "nothing is there (404)"),
+        Ok(found) => {
+            let names: Vec<&str> = found.iter().take(8).map(|entry| &*entry.name).collect();
+            Error::format(
+                path.display(),
+                format!(
+                    "this is no array, but there are others under its name: {}",
+                    names.join(", ")
+                ),
+            )
+        }
+        Err(error) => error,
     }
 }
 
-/// Whether something is at `path`, be it a link to nothing.
-pub(crate) fn exists(path: &Path) -> Result<bool> {
+/// Fails if nothing can be made at `path`.
+pub(crate) fn check_new(path: &Path) -> Result<()> {
     match address(path)? {
-        Some(address) => {
-            Ok(remote::is_object(&address)? || !objects(path)?.list("")?.is_empty())
-        }
-        None => Ok(path.symlink_metadata().is_ok()),
+        Some(address) if address.scheme().is_web() => Err(Error::format(
+            address,
+            "web servers are only read; make it at s3://, gs:// or az://, or in a file",
+        )),
+        Some(address) if address.key().is_empty() => Err(Error::format(
+            address,
+            "this is a whole bucket; name something in it, as in s3://bucket/data.zarr",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file is at `path`.
+pub(crate) fn is_object(path: &Path) -> Result<bool> {
+    match address(path)? {
+        Some(address) => remote::is_object(&address),
+        None => Ok(path.is_file()),
+    }
+}
+
+/// Whether anything is at `path`.
+pub(crate) fn exists(path: &Path) -> bool {
+    match is_address(path) {
+        true => objects(path).is_ok_and(|found| found.list("").is_ok_and(|all| !all.is_empty())),
+        false => path.exists(),
     }
 }
 

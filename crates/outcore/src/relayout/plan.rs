@@ -22,7 +22,7 @@ use crate::budget::{MemoryBudget, available_bytes};
 use crate::bytes::bytes_text;
 use crate::descriptor::{check_permutation, permuted};
 use crate::error::{Error, Result};
-use crate::format::Location;
+use crate::format::{Location, place};
 
 /// What needs the memory.
 const PURPOSE: &str = "changing the layout";
@@ -416,7 +416,7 @@ impl Between {
     }
 
     fn path(target: &Path, number: usize) -> PathBuf {
-        let mut path = target.as_os_str().to_os_string();
+        let mut path = place::local(target).into_os_string();
         path.push(format!(".pass{}", number + 1));
         path.into()
     }

@@ -20,11 +20,12 @@ use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{
     ClientConfigKey, Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload,
+    RetryConfig,
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::ABREAST;
-use super::explain::{explain, no_credentials};
+use super::explain::{explain, is_missing_bucket, no_credentials};
 use crate::address::{Address, Scheme};
 use crate::chunked::cores;
 use crate::objects::Entry;
@@ -42,6 +43,9 @@ const MOST_PARTS: u64 = 10_000;
 
 /// The parts of an upload that are under way together, in bytes.
 const UPLOADING: u64 = 4 * PART;
+
+/// How often a request is made at most, unless somebody says otherwise.
+const ATTEMPTS: usize = 8;
 
 /// Requests to one bucket or host.
 pub(super) struct Client {
@@ -172,7 +176,7 @@ impl Client {
     fn or_missing<T>(&self, error: Error, missing: T) -> io::Result<T> {
         match error {
             // A bucket that is not there holds no objects, but is not meant.
-            Error::NotFound { ref source, .. } if !source.to_string().contains("NoSuchBucket") => {
+            Error::NotFound { ref source, .. } if !is_missing_bucket(&source.to_string()) => {
                 Ok(missing)
             }
             error => Err(self.failed(&error)),
@@ -415,7 +419,7 @@ impl From<Error> for Refused {
 
 /// A store with the settings of the environment.
 fn connect(address: &Address) -> Result<Arc<dyn ObjectStore>, Refused> {
-    let place = address.place();
+    let (place, retries) = (address.place(), retries());
     Ok(match address.scheme() {
         Scheme::S3 => {
             let builder = AmazonS3Builder::from_env().with_bucket_name(place);
@@ -432,22 +436,34 @@ fn connect(address: &Address) -> Result<Arc<dyn ObjectStore>, Refused> {
             if !anonymous && known.into_iter().all(|key| given(key).is_none()) {
                 no_credentials().map_err(Refused::Here)?;
             }
-            Arc::new(builder.build()?)
+            Arc::new(builder.with_retry(retries).build()?)
         }
         Scheme::Gs => {
             let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(place);
-            Arc::new(builder.build()?)
+            Arc::new(builder.with_retry(retries).build()?)
         }
         Scheme::Az => {
             let builder = MicrosoftAzureBuilder::from_env().with_container_name(place);
-            Arc::new(builder.build()?)
+            Arc::new(builder.with_retry(retries).build()?)
         }
         Scheme::Http | Scheme::Https => {
             let builder = HttpBuilder::new().with_url(address.root());
             let builder = builder.with_config(ClientConfigKey::AllowHttp, "true");
-            Arc::new(builder.build()?)
+            Arc::new(builder.with_retry(retries).build()?)
         }
     })
+}
+
+/// How often a request is made again that a server could not answer (5xx, 429) or
+/// whose connection was lost: after 0.1 s, and each time after twice as long. The
+/// variable is that of other programs for S3; it counts the first attempt.
+fn retries() -> RetryConfig {
+    let attempts = std::env::var("AWS_MAX_ATTEMPTS").ok();
+    let attempts = attempts.and_then(|text| text.trim().parse().ok());
+    RetryConfig {
+        max_retries: attempts.unwrap_or(ATTEMPTS).saturating_sub(1),
+        ..RetryConfig::default()
+    }
 }
 
 fn cut_off() -> io::Error {

@@ -39,17 +39,24 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
         Scheme::S3 | Scheme::Gs => "bucket",
     };
     let all = all_texts(error);
+    let status = match error {
+        Error::NotFound { .. } => "404",
+        Error::PermissionDenied { .. } => "403",
+        Error::Unauthenticated { .. } => "401",
+        // Lists have no errors of their own.
+        _ => status(&all).unwrap_or(""),
+    };
     let (kind, text) = match error {
-        Error::NotFound { .. } if all.contains("NoSuchBucket") => (
+        _ if is_missing_bucket(&all) => (
             ErrorKind::NotFound,
             format!("there is no such {bucket}; check its name, and the endpoint that is asked"),
         ),
-        Error::NotFound { .. } => (ErrorKind::NotFound, "it is not there (404)".into()),
-        Error::PermissionDenied { .. } if scheme.is_web() => (
+        _ if status == "404" => (ErrorKind::NotFound, "it is not there (404)".into()),
+        _ if status == "403" && scheme.is_web() => (
             ErrorKind::PermissionDenied,
             "the server does not allow it (403)".into(),
         ),
-        Error::PermissionDenied { .. } => (
+        _ if status == "403" => (
             ErrorKind::PermissionDenied,
             format!(
                 "access is denied (403{}); check {}",
@@ -57,7 +64,7 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
                 variables(scheme)
             ),
         ),
-        Error::Unauthenticated { .. } => (
+        _ if status == "401" => (
             ErrorKind::PermissionDenied,
             format!(
                 "the server wants to know who asks (401); check {}",
@@ -94,16 +101,18 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
                 }
             ),
         ),
-        _ => match status(&all) {
-            Some(status) => (
-                ErrorKind::Other,
-                format!(
-                    "the server fails ({status}{}), also when asked again; try later",
-                    code(&all)
-                ),
+        _ if status.starts_with('5') || status == "429" => (
+            ErrorKind::Other,
+            format!(
+                "the server fails ({status}{}), also when asked again; try later",
+                code(&all)
             ),
-            None => (ErrorKind::Other, without_secrets(&all)),
-        },
+        ),
+        _ if !status.is_empty() => (
+            ErrorKind::Other,
+            format!("the server refuses it ({status}{})", code(&all)),
+        ),
+        _ => (ErrorKind::Other, without_secrets(&all)),
     };
     io::Error::new(kind, text)
 }
@@ -122,6 +131,11 @@ pub(super) fn no_credentials() -> io::Result<()> {
             ),
         )),
     }
+}
+
+/// Whether a server says that it is not the object that is missing.
+pub(super) fn is_missing_bucket(text: &str) -> bool {
+    text.contains("NoSuchBucket") || text.contains("ContainerNotFound")
 }
 
 /// What an error says, and those beneath it.
