@@ -169,7 +169,7 @@ impl Shared {
                 bytes.append(&mut answer.body);
             }
             if let Some(Fault::CutOff) = fault {
-                bytes.truncate(bytes.len() - length / 2);
+                bytes.truncate(bytes.len().saturating_sub(length / 2));
                 (&*stream).write_all(&bytes)?;
                 return stream.shutdown(Shutdown::Both);
             }
@@ -213,9 +213,8 @@ impl Request {
                 "if-match" => request.if_match = Some(value.into()),
                 "range" => {
                     let range = value.strip_prefix("bytes=").and_then(|r| r.split_once('-'));
-                    request.range = range.and_then(|(a, b)| {
-                        Some((a.parse().ok()?, b.parse().unwrap_or(u64::MAX)))
-                    });
+                    request.range = range
+                        .and_then(|(a, b)| Some((a.parse().ok()?, b.parse().unwrap_or(u64::MAX))));
                 }
                 _ => {}
             }
@@ -328,7 +327,11 @@ impl State {
             return Answer::problem(404, "NoSuchKey");
         };
         let (length, tag) = (object.len() as u64, format!("\"{number}\""));
-        if request.if_match.as_ref().is_some_and(|wanted| *wanted != tag) {
+        if request
+            .if_match
+            .as_ref()
+            .is_some_and(|wanted| *wanted != tag)
+        {
             return Answer::problem(412, "PreconditionFailed");
         }
         let mut headers = format!(
@@ -389,7 +392,9 @@ fn decode(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
-        let pair = after.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        let pair = after
+            .get(..2)
+            .and_then(|pair| std::str::from_utf8(pair).ok());
         let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
         (rest, _) = match (first, byte) {
             (b'%', Some(byte)) => (&after[2..], bytes.push(byte)),
@@ -406,5 +411,7 @@ fn escape(text: &str) -> String {
 
 fn unescape(text: &str) -> String {
     let text = text.replace("&lt;", "<").replace("&gt;", ">");
-    text.replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
+    text.replace("&quot;", "\"")
+        .replace("&apos;", "'")
+        .replace("&amp;", "&")
 }

@@ -54,7 +54,12 @@ pub fn remote(options: &RemoteOptions) -> Result<(Vec<Line>, Option<u64>)> {
         ] {
             let name = format!("{}/bench.{ending}", options.at.trim_end_matches('/'));
             make(&name)?;
-            lines.extend(compare(comm, options, &Array::open(&name)?, (section, case))?);
+            lines.extend(compare(
+                comm,
+                options,
+                &Array::open(&name)?,
+                (section, case),
+            )?);
         }
         Ok::<_, Error>(lines)
     })?;

@@ -8,7 +8,9 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use outcore_storage::{Address, Bucket, Error, MemoryStore, Objects, ReadRequest, Store, conformance};
+use outcore_storage::{
+    Address, Bucket, Error, MemoryStore, Objects, ReadRequest, Store, conformance,
+};
 
 const SECRET: &str = "swordfish";
 
@@ -21,9 +23,20 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let process = Command::new(&python)
-            .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()])
+            .args([
+                "-m",
+                "moto.server",
+                "-H",
+                "127.0.0.1",
+                "-p",
+                &port.to_string(),
+            ])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -87,7 +100,9 @@ fn s3() {
 
 /// Objects in several parts, and batches of ranges in any order.
 fn long_objects() {
-    let data: Vec<u8> = (0..12_345_678u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let data: Vec<u8> = (0..12_345_678u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
     let file = MemoryStore::new();
     file.write_at(0, &data).unwrap();
     let place = at("s3://bucket/long");
@@ -100,11 +115,16 @@ fn long_objects() {
     let mut whole = vec![0; data.len()];
     object.read_at(0, &mut whole).unwrap();
     assert!(whole == data, "the bytes differ");
-    let offsets: Vec<usize> = (0..100).map(|i| i * 7919 * 13 % (data.len() - 99)).collect();
+    let offsets: Vec<usize> = (0..100)
+        .map(|i| i * 7919 * 13 % (data.len() - 99))
+        .collect();
     let mut buffers = vec![[0; 99]; offsets.len()];
     let both = offsets.iter().zip(&mut buffers);
     let mut requests: Vec<ReadRequest<'_>> = both
-        .map(|(offset, buffer)| ReadRequest { offset: *offset as u64, buffer })
+        .map(|(offset, buffer)| ReadRequest {
+            offset: *offset as u64,
+            buffer,
+        })
         .collect();
     object.read_batch(&mut requests).unwrap();
     for (offset, buffer) in offsets.iter().zip(&buffers) {
@@ -114,7 +134,11 @@ fn long_objects() {
     let (near, far) = (10..20, 5_000_000..5_000_100);
     let mut buffer = vec![0; data.len()];
     let parts = [far.clone(), near.clone(), 30..31];
-    assert!(at("s3://bucket").read_parts("long", &parts, &mut buffer).unwrap());
+    assert!(
+        at("s3://bucket")
+            .read_parts("long", &parts, &mut buffer)
+            .unwrap()
+    );
     for part in [near, far, 30..31] {
         assert_eq!(buffer[part.clone()], data[part]);
     }
@@ -130,7 +154,10 @@ fn replaced_objects() {
     object.read_at(0, &mut [0; 10]).unwrap();
     bucket.write("changing", &[2; 1000]).unwrap();
     let error = object.read_at(0, &mut [0; 10]).unwrap_err().to_string();
-    assert!(error.contains("s3://bucket/changing") && error.contains("replaced"), "{error}");
+    assert!(
+        error.contains("s3://bucket/changing") && error.contains("replaced"),
+        "{error}"
+    );
 }
 
 fn secrets_and_what_is_missing() {
@@ -139,9 +166,17 @@ fn secrets_and_what_is_missing() {
     let list = missing.list("").unwrap_err().to_string();
     let write = missing.write("x", b"x").unwrap_err().to_string();
     for error in [&list, &write] {
-        assert!(error.contains("s3://no-such-bucket") && error.contains("no such bucket"), "{error}");
+        assert!(
+            error.contains("s3://no-such-bucket") && error.contains("no such bucket"),
+            "{error}"
+        );
     }
     let error = at("s3://bucket/nothing").object().unwrap_err();
     assert!(matches!(error, Error::Object { .. }), "{error}");
-    assert!(error.to_string().contains("s3://bucket/nothing: it is not there (404)"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("s3://bucket/nothing: it is not there (404)"),
+        "{error}"
+    );
 }

@@ -65,7 +65,9 @@ impl Location {
             }
             return Ok(Self::Native(path));
         }
-        if path.extension().is_some_and(|extension| extension == "npy") || has_at(&path, &npy::MAGIC, std::iter::once(0)) {
+        if path.extension().is_some_and(|extension| extension == "npy")
+            || has_at(&path, &npy::MAGIC, std::iter::once(0))
+        {
             return Ok(Self::Npy(path));
         }
         if hdf5::is_file(&path) {

@@ -49,9 +49,7 @@ impl Bucket {
     pub fn upload(&self, file: &dyn Store) -> Result<()> {
         let failed = |source| Error::object("write", self.address.to_string(), source);
         self.writable("write", self.address.key())?;
-        self.client
-            .upload(self.address.key(), file)
-            .map_err(failed)
+        self.client.upload(self.address.key(), file).map_err(failed)
     }
 
     /// Whether there is an object at the address itself.
@@ -107,7 +105,9 @@ impl Bucket {
 
     /// Reads ranges of one object, which are all in it.
     fn ranges(&self, key: &str, requests: &mut [ReadRequest<'_>]) -> Result<bool> {
-        let asked = requests.first().map(|first| (first.offset, first.buffer.len()));
+        let asked = requests
+            .first()
+            .map(|first| (first.offset, first.buffer.len()));
         let found = self.client.read_ranges(key, None, requests);
         match found.map_err(self.failed("read", key))? {
             Found::Whole => Ok(true),
@@ -164,7 +164,12 @@ impl Objects for Bucket {
         let (mut rest, mut at) = (buffer, 0);
         for near in sorted.chunk_by(|a, b| b.start <= a.end.saturating_add(GAP)) {
             let start = near.first().map_or(at, |part| part.start).max(at);
-            let end = near.iter().map(|part| part.end).max().unwrap_or(at).max(start);
+            let end = near
+                .iter()
+                .map(|part| part.end)
+                .max()
+                .unwrap_or(at)
+                .max(start);
             let (_, after) = rest.split_at_mut(start - at);
             let (piece, after) = after.split_at_mut(end - start);
             (rest, at) = (after, end);

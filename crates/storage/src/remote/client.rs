@@ -103,7 +103,8 @@ fn wait<T: Send>(request: impl Future<Output = io::Result<T>> + Send) -> io::Res
     }
     // Threads of a runtime, the caller's own perhaps, must not wait.
     std::thread::scope(|scope| {
-        let other = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(request))?;
+        let other =
+            std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(request))?;
         let done = other.join();
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

@@ -22,7 +22,9 @@ fn variables(scheme: Scheme) -> &'static str {
             "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or \
              AWS_SKIP_SIGNATURE=true for public data"
         }
-        Scheme::Gs => "GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true for public data",
+        Scheme::Gs => {
+            "GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true for public data"
+        }
         Scheme::Az => {
             "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true \
              for public data"
@@ -125,10 +127,7 @@ pub(super) fn no_credentials() -> io::Result<()> {
         Ok(_) => Ok(()),
         Err(_) => Err(io::Error::new(
             ErrorKind::PermissionDenied,
-            format!(
-                "there are no credentials; set {}",
-                variables(Scheme::S3)
-            ),
+            format!("there are no credentials; set {}", variables(Scheme::S3)),
         )),
     }
 }
@@ -166,7 +165,9 @@ fn code(text: &str) -> String {
         .split_once("<Code>")
         .and_then(|(_, rest)| rest.split_once("</Code>"))
         .map(|(code, _)| code)
-        .filter(|code| code.len() < 40 && code.bytes().all(|letter| letter.is_ascii_alphanumeric()));
+        .filter(|code| {
+            code.len() < 40 && code.bytes().all(|letter| letter.is_ascii_alphanumeric())
+        });
     code.map_or(String::new(), |code| format!(" {code}"))
 }
 

@@ -71,7 +71,9 @@ impl Store for RemoteObject {
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.length.saturating_sub(offset);
-        let count = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
         if count > 0 {
             let read = self.read_at(offset, &mut buffer[..count]);
             read.map_err(io::Error::other)?;
@@ -123,7 +125,8 @@ impl Store for RemoteObject {
             Found::Whole => Ok(()),
             Found::Short(end) => Err(self.ended(first, wanted, end)),
             Found::Nothing => {
-                let gone = io::Error::new(io::ErrorKind::NotFound, "it is not there any more (404)");
+                let gone =
+                    io::Error::new(io::ErrorKind::NotFound, "it is not there any more (404)");
                 Err(Error::object("read", self.name(), gone))
             }
         }

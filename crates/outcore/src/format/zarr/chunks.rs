@@ -24,6 +24,10 @@ thread_local! {
 /// A larger buffer is given back after its use.
 const SMALL: usize = 4 << 20;
 
+/// Objects that are asked for more than this at a time are far away: there, one
+/// request for all of a chunk is better than several for parts of it.
+const MANY: usize = 16;
+
 /// The chunks of an array.
 #[derive(Debug)]
 pub(super) struct ZarrChunks {
@@ -187,6 +191,11 @@ impl ZarrChunks {
                     out.len()
                 )));
             }
+            let whole = 0..out.len();
+            let wanted = match self.objects.parallel() > MANY {
+                true => std::slice::from_ref(&whole),
+                false => wanted,
+            };
             for part in wanted {
                 let at = offset + part.start as u64;
                 let piece = &mut out[part.clone()];
