@@ -42,19 +42,22 @@ impl Client {
         }
     }
 
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = self.place.command(args);
+    /// A command line with `|` between its words, not started yet.
+    fn command(&self, line: &str) -> Command {
+        let mut command = self.place.command(line.split('|').map(str::trim));
         command.envs(self.variables.iter().cloned());
         // Its unfinished files are looked for.
         command.env("TMPDIR", self.place.inside("temporary").root());
-        command.output().expect("outcore starts")
+        command
     }
 
-    /// A command line, `|` between its words, that must succeed and say nothing on
-    /// standard error.
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().expect("outcore starts")
+    }
+
+    /// One that must succeed and say nothing on standard error.
     fn ok(&self, line: &str) -> String {
-        let args: Vec<&str> = line.split('|').map(str::trim).collect();
-        let output = self.run(&args);
+        let output = self.run(line);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.is_empty(), "{line}: {said}");
         assert_eq!(self.left(), 0, "{line} left temporary files");
@@ -63,8 +66,7 @@ impl Client {
 
     /// One that must fail with one sentence that has all of `words` in it.
     fn fails(&self, line: &str, words: &[&str]) {
-        let args: Vec<&str> = line.split('|').map(str::trim).collect();
-        let output = self.run(&args);
+        let output = self.run(line);
         let said = complaint(&output, 1, line);
         for word in words {
             assert!(said.contains(word), "{line}: {said} does not say {word}");
@@ -355,4 +357,31 @@ fn failing_servers() {
         "read|s3://bucket/x.npy|0",
         &["s3://bucket/x.npy", "AWS_ALLOW_HTTP"],
     );
+}
+
+/// A run that was killed leaves no array, and is continued.
+#[test]
+fn killed_and_continued() {
+    let server = ObjectServer::start(Duration::from_millis(300)).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
+    let convert = "convert|x.npy|s3://bucket/x.zarr|--chunks|5x5";
+    let mut process = client.command(convert).stdout(Stdio::null()).spawn().unwrap();
+    // Of its 200 chunks, at most 64 are written at a time.
+    let is_chunk = |path: &String| path.starts_with("bucket/x.zarr/c/");
+    while !server.paths().iter().any(is_chunk) {
+        let ended = process.try_wait().unwrap();
+        assert!(ended.is_none(), "it has failed before it was killed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(server.get("bucket/x.zarr/zarr.json"), None);
+    let output = client.run("read|s3://bucket/x.zarr|0");
+    let said = complaint(&output, 1, "read of what is not complete");
+    assert!(said.contains("s3://bucket/x.zarr: this is no array"), "{said}");
+    client.ok(&format!("{convert}|--resume"));
+    client.ok("convert|s3://bucket/x.zarr|back.npy");
+    assert_eq!(client.place.npy("back.npy"), client.place.npy("x.npy"));
+    assert!(!server.paths().iter().any(|path| path.contains(".unfinished")));
 }
