@@ -10,6 +10,8 @@ mod gpc;
 mod irregular;
 mod page;
 mod redistribute;
+#[cfg(feature = "remote")]
+mod remote;
 mod stats;
 mod transpose;
 
@@ -60,6 +62,8 @@ enum Name {
     Sections(Sections),
     Collective(collective::Collective),
     Redistribute(redistribute::Redistribute),
+    #[cfg(feature = "remote")]
+    Remote(remote::Remote),
     Irregular(irregular::Irregular),
     DiskResident(disk_resident::DiskResident),
     Checksums(checksums::Checksums),
@@ -252,6 +256,8 @@ impl Bench {
             Name::Sections(options) => (options.run()?, options.csv),
             Name::Collective(options) => (options.run()?, options.csv),
             Name::Redistribute(options) => (options.run()?, options.csv),
+            #[cfg(feature = "remote")]
+            Name::Remote(options) => (options.run()?, options.csv),
             Name::Irregular(options) => (options.run()?, options.csv),
             Name::DiskResident(options) => (options.run()?, options.csv),
             Name::Checksums(options) => (options.run()?, options.csv),

@@ -293,7 +293,9 @@ impl ChunkStore {
         let fitting = (room / (2 * size).max(1)).max(1);
         let most = (parallel as u64).min(chunks).min(fitting) as usize;
         let busy = BUSY.load(Ordering::Relaxed);
-        Crew::of(most.min(parallel.saturating_sub(busy)).max(1))
+        // Who waits for a network does not keep others from doing so.
+        let left = parallel.saturating_sub(busy).max(parallel / 4);
+        Crew::of(most.min(left).max(1))
     }
 }
 

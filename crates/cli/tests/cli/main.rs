@@ -16,8 +16,8 @@ mod edge_sweep;
 mod explain;
 mod formats;
 mod full_disk;
-mod interrupt;
 mod html;
+mod interrupt;
 mod irregular;
 mod launcher;
 mod lines;
@@ -26,6 +26,8 @@ mod matmul;
 mod memory;
 mod names;
 mod numpy;
+#[cfg(feature = "remote")]
+mod object_stores;
 mod oracle;
 mod pages;
 mod pipes;

@@ -16,7 +16,7 @@ pub(crate) mod zarr;
 use std::path::Path;
 use std::sync::Arc;
 
-use outcore_storage::{Access, FileStore, Store};
+use outcore_storage::{Access, Store};
 use serde_json::{Map, Value};
 
 use crate::descriptor::ArrayDescriptor;
@@ -136,5 +136,29 @@ pub(crate) fn open(location: &Location, access: Access) -> Result<Opened> {
 }
 
 pub(crate) fn open_file(path: &Path, access: Access) -> Result<Arc<dyn Store>> {
-    Ok(Arc::new(FileStore::open(path, access)?))
+    place::file(path, access)
+}
+
+/// What a file begins with, if it is that long.
+pub(crate) fn first_bytes(path: &Path) -> Option<[u8; 4]> {
+    let mut start = [0; 4];
+    let store = open_file(path, Access::ReadOnly).ok()?;
+    store.read_at(0, &mut start).ok()?;
+    Some(start)
+}
+
+/// Whether the file at `path` has these bytes at one of the offsets; what cannot be
+/// read has not.
+pub(crate) fn has_at(path: &Path, bytes: &[u8], offsets: impl Iterator<Item = u64>) -> bool {
+    let Ok(store) = open_file(path, Access::ReadOnly) else {
+        return false;
+    };
+    let Ok(length) = store.len() else {
+        return false;
+    };
+    let fitting = offsets.filter(|at| at + bytes.len() as u64 <= length);
+    let mut found = vec![0; bytes.len()];
+    fitting
+        .into_iter()
+        .any(|at| store.read_at(at, &mut found).is_ok() && found == bytes)
 }

@@ -23,7 +23,7 @@ use crate::bytes::bytes_text;
 use crate::convert::Fit;
 use crate::descriptor::{check_permutation, permuted};
 use crate::error::{Error, Result};
-use crate::format::Location;
+use crate::format::{Location, place};
 use crate::interrupt::interrupted;
 
 /// What needs the memory.
@@ -479,7 +479,7 @@ impl Between {
     }
 
     fn path(target: &Path, number: usize) -> PathBuf {
-        let mut path = target.as_os_str().to_os_string();
+        let mut path = place::local(target).into_os_string();
         path.push(format!(".pass{}", number + 1));
         path.into()
     }

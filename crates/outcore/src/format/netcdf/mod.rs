@@ -25,7 +25,7 @@ use crate::descriptor::ArrayDescriptor;
 use crate::element::ByteOrder;
 use crate::error::Result;
 use crate::format::fields::{Parsed, Problem};
-use crate::format::{Item, Opened, open_file};
+use crate::format::{Item, Opened, first_bytes, open_file};
 use attribute::Room;
 use header::{Header, Variable};
 pub(crate) use write::create;
@@ -35,10 +35,7 @@ pub(crate) const USUAL_VARIABLE: &str = "data";
 
 /// Whether a file begins as those of classic NetCDF do.
 pub(crate) fn is_file(path: &Path) -> bool {
-    use std::os::unix::fs::FileExt;
-    let mut start = [0; 4];
-    let file = std::fs::File::open(path);
-    file.is_ok_and(|file| file.read_exact_at(&mut start, 0).is_ok()) && header::is_magic(&start)
+    first_bytes(path).is_some_and(|start| header::is_magic(&start))
 }
 
 /// Opens the variable `inner` of a file; without a name, the only one that is

@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::fields::{Parsed, Problem};
-use crate::format::{Opened, open_file};
+use crate::format::{Opened, first_bytes, open_file};
 use chunks::EncodedChunks;
 use compression::Compression;
 use directory::{Directory, TiffFile};
@@ -61,10 +61,7 @@ const TEXTS: [(u16, &str); 7] = [
 
 /// Whether a file begins as TIFF files do.
 pub(crate) fn is_file(path: &Path) -> bool {
-    use std::os::unix::fs::FileExt;
-    let mut start = [0; 4];
-    let file = std::fs::File::open(path);
-    file.is_ok_and(|file| file.read_exact_at(&mut start, 0).is_ok()) && directory::is_magic(&start)
+    first_bytes(path).is_some_and(|start| directory::is_magic(&start))
 }
 
 /// Opens the pages of a file.
