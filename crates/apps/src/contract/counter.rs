@@ -65,6 +65,7 @@ mod tests {
         outcore::run(2, |comm| {
             let counter = TaskCounter::new(comm, None, 1000)?;
             assert!(counter.next()?.is_some());
+            comm.barrier()?;
             for _ in 0..5 {
                 counter.stop();
                 for _ in 0..3 {

@@ -66,7 +66,9 @@ pub struct OthersDisks {
 impl OthersDisks {
     /// Collective over all ranks: `members` save states under `name`, and `keepers`
     /// keep them in their directories of `disks`, where states of earlier programs are
-    /// found again. Share `k` is kept by keeper `k` modulo their number.
+    /// found again. Share `k` is kept by keeper `k` modulo their number. Shares of
+    /// versions that were never complete are removed: the program goes on from the
+    /// newest that is, and its own shares must not be mixed with those.
     pub fn new(
         comm: &Comm,
         calls: &Procedures,
@@ -116,7 +118,7 @@ impl OthersDisks {
                 Ok(())
             },
         )?;
-        Ok(Self {
+        let kept = Self {
             name: name.into(),
             calls: calls.clone(),
             procedure,
@@ -124,7 +126,29 @@ impl OthersDisks {
             keepers: keepers.to_vec(),
             rank,
             keeper,
-        })
+        };
+        // Nobody saves before this is done.
+        comm.agree(kept.forget_incomplete())?;
+        Ok(kept)
+    }
+
+    /// Removes what this rank keeps of versions newer than the newest complete one.
+    fn forget_incomplete(&self) -> Result<()> {
+        if !self.keepers.contains(&self.rank) {
+            return Ok(());
+        }
+        let asked = Asked {
+            action: Action::RemoveFrom,
+            version: 0,
+            member: 0,
+            number: match self.newest()? {
+                // There is no newer one.
+                Some(u64::MAX) => return Ok(()),
+                Some(newest) => newest + 1,
+                None => 0,
+            },
+        };
+        self.keeper.serve(&asked, &[], &mut []).map(drop)
     }
 
     fn member(&self) -> Result<usize> {

@@ -143,6 +143,48 @@ fn a_version_that_is_not_newer_is_refused() {
     });
 }
 
+/// A program that goes on after a failure does not complete versions with shares of
+/// the one before.
+#[test]
+fn what_was_never_complete_is_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    let disks = Disks::list([directory.path()]);
+    let groups = (&[0, 1][..], &[2, 3][..]);
+    let state = |value: u64| State::new().with("value", &[value]);
+    run(4, |comm, calls| {
+        let kept = OthersDisks::new(comm, calls, "run", groups, &disks)?;
+        if comm.rank() < 2 {
+            kept.save(10, &state(1))?;
+        }
+        comm.barrier()?;
+        // Rank 1 dies before it saves this one.
+        if comm.rank() == 0 {
+            kept.save(12, &state(1))?;
+        }
+        Ok(())
+    });
+    run(4, |comm, calls| {
+        let kept = OthersDisks::new(comm, calls, "run", groups, &disks)?;
+        // Now rank 1 is ahead.
+        if comm.rank() == 1 {
+            kept.save(11, &state(2))?;
+            kept.save(12, &state(2))?;
+        }
+        comm.barrier()?;
+        assert_eq!(kept.newest()?, Some(10));
+        comm.barrier()?;
+        if comm.rank() == 0 {
+            kept.save(11, &state(2))?;
+            assert_eq!(kept.newest()?, Some(11));
+            kept.save(12, &state(2))?;
+        }
+        comm.barrier()?;
+        assert_eq!(kept.newest()?, Some(12));
+        assert_eq!(kept.restore_of(12, 0)?.get::<u64>("value")?, [2]);
+        Ok(())
+    });
+}
+
 /// Shares of a larger group are not taken for those of a smaller one.
 #[test]
 fn groups_of_different_sizes_have_versions_of_their_own() {

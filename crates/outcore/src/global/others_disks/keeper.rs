@@ -31,9 +31,11 @@ pub(super) enum Action {
     Read,
     /// To remove the member's shares of versions before this one.
     RemoveBefore,
+    /// To remove the shares of all members of this version and later ones.
+    RemoveFrom,
 }
 
-const ACTIONS: [Action; 7] = [
+const ACTIONS: [Action; 8] = [
     Action::Begin,
     Action::Append,
     Action::Commit,
@@ -41,6 +43,7 @@ const ACTIONS: [Action; 7] = [
     Action::Length,
     Action::Read,
     Action::RemoveBefore,
+    Action::RemoveFrom,
 ];
 
 /// What one request asks for.
@@ -177,15 +180,16 @@ impl Keeper {
                     File::open(&named).and_then(|file| file.read_exact_at(room, asked.number));
                 read.map_err(|source| Error::file("read", &named, source))?;
             }
-            Action::RemoveBefore => {
+            Action::RemoveBefore | Action::RemoveFrom => {
                 for file in files(directory)? {
                     let share = file
                         .strip_suffix(".state")
                         .and_then(|share| self.parse(share));
-                    let old = |(version, member): (u64, u64)| {
-                        version < asked.number && member == asked.member
+                    let useless = |(version, member): (u64, u64)| match asked.action {
+                        Action::RemoveBefore => version < asked.number && member == asked.member,
+                        _ => version >= asked.number,
                     };
-                    if share.is_some_and(old) {
+                    if share.is_some_and(useless) {
                         // What cannot be removed is in nobody's way.
                         let _ = std::fs::remove_file(directory.join(file));
                     }
