@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use outcore::{Array, Error, Fault, Problem, Result, Verified};
+use outcore::{Error, Fault, Layout, Problem, Result, Verified};
 use serde_json::{Value, json};
 
 use crate::bytes;
@@ -44,20 +44,26 @@ impl RepairReport {
     }
 }
 
-/// Writes the report to a file, in place of what it held.
+/// Writes the report to a file, in place of what it held when it is complete.
 pub(crate) fn write(file: &str, findings: &[Finding], json: bool) -> Result<()> {
-    std::fs::write(file, report(findings, json)).map_err(|source| Error::File {
-        action: "write",
-        path: file.into(),
-        source,
+    let part = format!("{file}.part");
+    let written =
+        std::fs::write(&part, report(findings, json)).and_then(|()| std::fs::rename(&part, file));
+    written.map_err(|source| {
+        let _ = std::fs::remove_file(&part);
+        Error::File {
+            action: "write",
+            path: file.into(),
+            source,
+        }
     })
 }
 
 fn report(findings: &[Finding], json: bool) -> String {
     if json {
         let arrays = findings.iter().map(|finding| match &finding.found {
-            Ok((array, verified)) => {
-                json!({ "name": finding.name, "faults": facts(array, verified) })
+            Ok((layout, verified)) => {
+                json!({ "name": finding.name, "faults": facts(layout, verified) })
             }
             Err(problem) => json!({ "name": finding.name, "problem": problem }),
         });
@@ -69,7 +75,7 @@ fn report(findings: &[Finding], json: bool) -> String {
 /// The report of one array.
 fn text(finding: &Finding) -> String {
     let name = &finding.name;
-    let (array, verified) = match &finding.found {
+    let (layout, verified) = match &finding.found {
         Ok(found) => found,
         Err(problem) => return format!("{name}: cannot be read: {problem}\n"),
     };
@@ -83,7 +89,7 @@ fn text(finding: &Finding) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(text, "  {place}: {}", fault.problem);
         let mut none = true;
-        for section in fault.sections(array) {
+        for section in fault.sections(layout) {
             none = false;
             let _ = writeln!(text, "    {name} '{section}'");
         }
@@ -95,9 +101,9 @@ fn text(finding: &Finding) -> String {
 }
 
 /// What is wrong with an array, for programs.
-pub(crate) fn facts(array: &Array, verified: &Verified) -> Value {
+pub(crate) fn facts(layout: &Layout, verified: &Verified) -> Value {
     let fault = |fault: &Fault| {
-        let sections = fault.sections(array).map(|section| section.to_string());
+        let sections = fault.sections(layout).map(|section| section.to_string());
         let kind = match fault.problem {
             Problem::Damaged => "damaged",
             Problem::Interrupted => "interrupted",

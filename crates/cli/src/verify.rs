@@ -11,7 +11,7 @@ use std::time::Instant;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use outcore::{
-    Array, Checkpoints, Checks, Comm, Error, Fault, Problem, Result, Verified, accept,
+    Array, Checkpoints, Checks, Comm, Error, Fault, Layout, Problem, Result, Verified, accept,
     default_ranks, list, verify,
 };
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ pub(crate) struct Look {
 pub(crate) struct Finding {
     pub(crate) name: String,
     /// Why it could not be looked at, or what was found.
-    pub(crate) found: Result<(Array, Verified), String>,
+    pub(crate) found: Result<(Layout, Verified), String>,
     /// How many blocks were taken as they are.
     accepted: u64,
 }
@@ -111,23 +111,19 @@ impl Look {
         let budget = self.memory.budget();
         ranks.run(|comm| {
             let names = self.names(comm)?;
-            let opened: Vec<_> = names
-                .iter()
-                .map(|name| Array::open_all(comm, name))
-                .collect();
-            let sizes = opened
-                .iter()
-                .flatten()
-                .map(|array| array.layout().byte_len());
-            let share = sizes.sum::<u64>() / comm.size() as u64;
+            // Each is open only while it is looked at: a container may hold many.
+            let open = |name: &String| Array::open_all(comm, name);
+            let opened = names.iter().filter_map(|name| open(name).ok());
+            let total: u64 = opened.map(|array| array.layout().byte_len()).sum();
+            let share = total / comm.size() as u64;
             let progress = Progress::shared(&progress, "verifying", comm, share)?;
             let start = Instant::now();
             let mut findings = Vec::new();
-            for (name, array) in names.into_iter().zip(opened) {
+            for name in names {
                 // An error is the same on all ranks.
-                let found = array.and_then(|array| {
+                let found = open(&name).and_then(|array| {
                     let found = verify(comm, &array, &budget, &|bytes| progress.add(bytes))?;
-                    Ok((array, found))
+                    Ok((array.layout().clone(), found))
                 });
                 let mut finding = Finding {
                     name,
@@ -230,7 +226,7 @@ impl Verify {
 
     /// Collective: rank 0 gives blocks new checksums, if that was asked for.
     fn accept(&self, comm: &Comm, finding: &mut Finding) -> Result<()> {
-        let (Some(which), Ok((array, verified))) = (self.accept, &mut finding.found) else {
+        let (Some(which), Ok((_, verified))) = (self.accept, &mut finding.found) else {
             return Ok(());
         };
         let wanted = |fault: &Fault| match fault.problem {
@@ -240,12 +236,8 @@ impl Verify {
         };
         let (taken, left): (Vec<_>, Vec<_>) = verified.faults.drain(..).partition(wanted);
         verified.faults = left;
-        let taken = match verified.checks {
-            Checks::Blocks => taken,
-            _ => Vec::new(),
-        };
         let accepted = match comm.rank() {
-            0 if !taken.is_empty() => Array::open_writable(array.name()).and_then(|array| {
+            0 if !taken.is_empty() => Array::open_writable(&finding.name).and_then(|array| {
                 taken.iter().try_for_each(|fault| accept(&array, fault))?;
                 array.sync()
             }),
@@ -315,7 +307,7 @@ pub(crate) fn piece_name(checks: Checks) -> &'static str {
     }
 }
 
-/// `block 3, bytes 196608 to 262144`.
+/// `block 3, bytes 196608 to 262143`.
 pub(crate) fn place_text(checks: Checks, fault: &Fault) -> String {
     let piece = piece_name(checks);
     let pieces = match fault.pieces.end - fault.pieces.start {
@@ -326,16 +318,14 @@ pub(crate) fn place_text(checks: Checks, fault: &Fault) -> String {
             fault.pieces.end - 1
         ),
     };
-    format!(
-        "{pieces}, bytes {} to {}",
-        fault.bytes.start, fault.bytes.end
-    )
+    let last = fault.bytes.end.saturating_sub(1);
+    format!("{pieces}, bytes {} to {last}", fault.bytes.start)
 }
 
 /// What is said of one array.
 fn lines(finding: &Finding) -> String {
     let name = &finding.name;
-    let (array, verified) = match &finding.found {
+    let (layout, verified) = match &finding.found {
         Ok(found) => found,
         Err(problem) => return format!("{name}  cannot be read: {problem}\n"),
     };
@@ -365,7 +355,7 @@ fn lines(finding: &Finding) -> String {
     }
     text.push_str(&format!("{name}  {}\n", count_text(finding)));
     for fault in verified.faults.iter().take(SHOWN) {
-        let mut sections = fault.sections(array).map(|section| format!("[{section}]"));
+        let mut sections = fault.sections(layout).map(|section| format!("[{section}]"));
         let some: Vec<String> = sections.by_ref().take(3).collect();
         let more = if sections.next().is_some() {
             ", ..."
@@ -390,7 +380,7 @@ fn lines(finding: &Finding) -> String {
 
 /// The same for programs.
 fn facts(finding: &Finding) -> Value {
-    let (array, verified) = match &finding.found {
+    let (layout, verified) = match &finding.found {
         Ok(found) => found,
         Err(problem) => return json!({ "name": finding.name, "problem": problem }),
     };
@@ -408,6 +398,6 @@ fn facts(finding: &Finding) -> Value {
         "piece_bytes": verified.piece,
         "accepted": finding.accepted,
         "sound": verified.faults.is_empty(),
-        "faults": repair_report::facts(array, verified),
+        "faults": repair_report::facts(layout, verified),
     })
 }

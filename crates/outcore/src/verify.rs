@@ -15,7 +15,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use outcore_geometry::Section;
+use outcore_geometry::{Layout, Section};
 use outcore_storage::{BlockFault, Blocks, CheckedStore, ChunkStore};
 use outcore_transport::Comm;
 use serde::{Deserialize, Serialize};
@@ -76,9 +76,9 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The elements that are concerned.
-    pub fn sections<'a>(&self, array: &'a Array) -> impl Iterator<Item = Section> + 'a {
-        array.layout().sections_of(self.bytes.clone())
+    /// The elements that are concerned, of an array in this layout.
+    pub fn sections<'a>(&self, layout: &'a Layout) -> impl Iterator<Item = Section> + 'a {
+        layout.sections_of(self.bytes.clone())
     }
 }
 

@@ -51,8 +51,10 @@
 //! If the disk is full, step 3 fails first, as long as entries have no room of
 //! their own yet, and nothing is changed.
 
+mod reads;
 mod rounds;
 mod sums;
+mod writes;
 
 use std::fmt;
 use std::io;
@@ -103,15 +105,6 @@ pub struct CheckedStore {
     meaning: Option<Meaning>,
     /// Buffers for blocks that are wanted in part.
     spare: Mutex<Vec<Vec<u8>>>,
-}
-
-/// A piece of a read: whole blocks, or bytes of one.
-struct Part<'a> {
-    blocks: Range<u64>,
-    /// Where it begins in the first block.
-    start: usize,
-    piece: &'a mut [u8],
-    whole: bool,
 }
 
 impl CheckedStore {
@@ -282,193 +275,6 @@ impl CheckedStore {
     fn give_spare(&self, buffer: Vec<u8>) {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         spare.push(buffer);
-    }
-
-    /// The parts of a read of `piece` at `offset`, which ends within `len` bytes.
-    fn parts<'a>(&self, offset: u64, piece: &'a mut [u8], len: u64, parts: &mut Vec<Part<'a>>) {
-        let (mut at, mut rest) = (offset, piece);
-        while !rest.is_empty() {
-            let end = at + rest.len() as u64;
-            let first = at / self.block;
-            let start = (at % self.block) as usize;
-            let until = ((first + 1) * self.block).min(len);
-            let whole = start == 0 && end >= until;
-            let until = match whole {
-                true if end == len => end,
-                true => end / self.block * self.block,
-                false => until.min(end),
-            };
-            let (piece, later) = rest.split_at_mut((until - at) as usize);
-            parts.push(Part {
-                blocks: first..until.div_ceil(self.block),
-                start,
-                piece,
-                whole,
-            });
-            (at, rest) = (until, later);
-        }
-    }
-
-    /// Reads the pieces of a round into place, of a store of `len` bytes.
-    fn read_round(
-        &self,
-        round: Vec<(u64, &mut [u8])>,
-        len: u64,
-        scratch: &mut Vec<u8>,
-    ) -> Result<()> {
-        // 1. Whole blocks go where they are wanted, the others aside, each once.
-        let mut parts = Vec::with_capacity(round.len());
-        for (offset, piece) in round {
-            self.parts(offset, piece, len, &mut parts);
-        }
-        let mut groups: Vec<&mut [Part<'_>]> = parts
-            .chunk_by_mut(|a, b| !a.whole && !b.whole && a.blocks == b.blocks)
-            .collect();
-        let aside = groups.iter().filter(|group| !group[0].whole).count();
-        grow(scratch, aside * self.block as usize);
-        let mut room = scratch.chunks_exact_mut(self.block as usize);
-        let blocks = Blocks {
-            bytes: len,
-            block: self.block,
-        };
-        let ranges: Vec<_> = groups.iter().map(|group| group[0].blocks.clone()).collect();
-        let mut requests = Vec::with_capacity(groups.len());
-        let mut copies = Vec::with_capacity(aside);
-        for group in &mut groups {
-            let bytes = blocks.range(group[0].blocks.clone());
-            let offset = bytes.start;
-            if group[0].whole {
-                let buffer = &mut *group[0].piece;
-                requests.push(ReadRequest { offset, buffer });
-            } else if let Some(buffer) = room.next() {
-                copies.push((requests.len(), group));
-                let buffer = &mut buffer[..(bytes.end - bytes.start) as usize];
-                requests.push(ReadRequest { offset, buffer });
-            }
-        }
-        // 2. Data and checksums; what does not match may be in the making.
-        let entries = self.sums.read(&ranges)?;
-        match &mut requests[..] {
-            [one] => self.data.read_at(one.offset, one.buffer)?,
-            several => self.data.read_batch(several)?,
-        }
-        let mut entries = entries.into_iter();
-        for request in &mut requests {
-            let first = request.offset / self.block;
-            let bytes = request.buffer.chunks_mut(self.block as usize);
-            for (block, bytes) in (first..).zip(bytes) {
-                let entry = entries.next().unwrap_or(Entry::Unknown);
-                if self.fault(entry, self.sum(bytes)).is_none() {
-                    continue;
-                }
-                let (now, fault) = self.read_held(block)?;
-                match (fault, now.get(..bytes.len())) {
-                    (None, Some(now)) => bytes.copy_from_slice(now),
-                    (Some(fault), _) => return Err(self.error(block, fault)),
-                    // The store was cut meanwhile.
-                    (None, None) => self.data.read_at(block * self.block, bytes)?,
-                }
-            }
-        }
-        // 3. Out of the blocks that were read aside.
-        for (index, group) in copies {
-            for Part { start, piece, .. } in &mut **group {
-                piece.copy_from_slice(&requests[index].buffer[*start..][..piece.len()]);
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the pieces of a round, whose blocks follow one another.
-    fn write_round(&self, round: &[(u64, &[u8])], scratch: &mut Vec<u8>) -> Result<()> {
-        let (Some((start, _)), Some((last, data))) = (round.first(), round.last()) else {
-            return Ok(());
-        };
-        let end = last + data.len() as u64;
-        let blocks = start / self.block..end.div_ceil(self.block);
-        let _alone = self.sums.lock(blocks.clone())?;
-        let new = self.new_entries(round, blocks.clone(), scratch)?;
-        let marks = vec![Entry::Writing; new.len()];
-        self.sums.write(blocks.start, &marks)?;
-        match round {
-            [(offset, data)] => self.data.write_at(*offset, data)?,
-            _ => {
-                let requests = round.iter().map(|(offset, data)| WriteRequest {
-                    offset: *offset,
-                    data,
-                });
-                self.data.write_batch(&requests.collect::<Vec<_>>())?;
-            }
-        }
-        self.sums.write(blocks.start, &new)
-    }
-
-    /// What the entries of `blocks`, which are locked, will be when `round`, which
-    /// has bytes of each, is written.
-    fn new_entries(
-        &self,
-        round: &[(u64, &[u8])],
-        blocks: Range<u64>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<Vec<Entry>> {
-        let now = self.blocks()?;
-        let mut old = None;
-        let mut entries = Vec::with_capacity((blocks.end - blocks.start) as usize);
-        // The first piece that has not ended before the block.
-        let mut next = 0;
-        for block in blocks.clone() {
-            let begin = block * self.block;
-            let end = begin + self.block;
-            while next < round.len() && round[next].0 + round[next].1.len() as u64 <= begin {
-                next += 1;
-            }
-            // 1. What of the block is written, and whether that is all of it.
-            let within = move |(offset, data): &(u64, &'_ [u8])| {
-                let from = begin.saturating_sub(*offset).min(data.len() as u64);
-                let to = end.saturating_sub(*offset).min(data.len() as u64);
-                (offset + from, from as usize..to as usize)
-            };
-            let pieces = || {
-                let pieces = round[next..].iter().take_while(move |(at, _)| *at < end);
-                pieces.map(move |piece| (within(piece), piece.1))
-            };
-            let covered: usize = pieces().map(|((_, range), _)| range.len()).sum();
-            let reach = pieces().map(|((at, range), _)| at + range.len() as u64);
-            let reach = reach.max().unwrap_or(begin).max(now.bytes.min(end));
-            if covered as u64 == reach - begin {
-                let sum = pieces().fold(0, |sum, ((_, range), data)| {
-                    crc32c::crc32c_append(sum, &data[range])
-                });
-                entries.push(Entry::Written(padded(sum, covered as u64, self.block)));
-                continue;
-            }
-            // 2. The other bytes are those of before; if they are wrong, that stays.
-            let old = match &old {
-                Some(old) => old,
-                None => old.insert(self.sums.read(std::slice::from_ref(&blocks))?),
-            };
-            let entry = old[(block - blocks.start) as usize];
-            if matches!(entry, Entry::Writing | Entry::Broken) {
-                entries.push(entry);
-                continue;
-            }
-            let there = now.range(block..block + 1);
-            grow(scratch, self.block as usize);
-            let scratch = &mut scratch[..self.block as usize];
-            let (bytes, beyond) = scratch.split_at_mut((there.end - there.start) as usize);
-            beyond.fill(0);
-            self.data.read_at(there.start, bytes)?;
-            if self.fault(entry, self.sum(bytes)).is_some() {
-                entries.push(Entry::Broken);
-                continue;
-            }
-            for ((at, range), data) in pieces() {
-                let place = (at - begin) as usize;
-                scratch[place..place + range.len()].copy_from_slice(&data[range]);
-            }
-            entries.push(Entry::Written(self.sum(scratch)));
-        }
-        Ok(entries)
     }
 }
 

@@ -141,7 +141,7 @@ pub enum Error {
     /// A block with a checksum is not as it was written.
     #[error(
         "block {block} of {store}, bytes {} to {}{meaning}, {}",
-        bytes.start, bytes.end, block_fault(*fault)
+        bytes.start, bytes.end.saturating_sub(1), block_fault(*fault)
     )]
     Block {
         /// The store's name.

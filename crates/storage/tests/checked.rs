@@ -122,7 +122,7 @@ fn errors_say_which_bytes_and_what_they_are() {
     store.write_at(0, &pattern(200)).unwrap();
     flip(&*data, 70, 1);
     let text = store.read_at(100, &mut [0; 3]).unwrap_err().to_string();
-    for part in ["block 1", "bytes 64 to 128", "words 32 on", "repair-report"] {
+    for part in ["block 1", "bytes 64 to 127", "words 32 on", "repair-report"] {
         assert!(text.contains(part), "{text}");
     }
 }

@@ -38,7 +38,7 @@ fn a_damaged_block_is_found_reported_and_written_again() {
     for part in [
         "block 2 of",
         "data.bin",
-        "bytes 2048 to 3072",
+        "bytes 2048 to 3071",
         "[5, 12:100], [6, 0:100], [7, 0:68]",
         "repair-report",
     ] {
@@ -52,7 +52,7 @@ fn a_damaged_block_is_found_reported_and_written_again() {
 
     let (told, message) = bad(&place, "verify a.oc --report r.txt");
     assert!(told.contains("1 of 40 blocks is damaged"), "{told}");
-    assert!(told.contains("block 2, bytes 2048 to 3072"), "{told}");
+    assert!(told.contains("block 2, bytes 2048 to 3071"), "{told}");
     assert!(message.contains("1 of 40 blocks is damaged"), "{message}");
     let (report, _) = bad(&place, "repair-report a.oc");
     assert_eq!(String::from_utf8(place.bytes("r.txt")).unwrap(), report);
