@@ -60,8 +60,8 @@ pub(super) fn decode(stored: &[u8], out: &mut [u8]) -> Result<(), String> {
         // The entry that the next code makes counts already.
         width = match next + 1 {
             ..512 => 9,
-            ..1024 => 10,
-            ..2048 => 11,
+            512..1024 => 10,
+            1024..2048 => 11,
             _ => 12,
         };
     }
@@ -103,8 +103,8 @@ mod tests {
     fn width_at(next: usize) -> u32 {
         match next {
             ..512 => 9,
-            ..1024 => 10,
-            ..2048 => 11,
+            512..1024 => 10,
+            1024..2048 => 11,
             _ => 12,
         }
     }
