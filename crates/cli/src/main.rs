@@ -62,7 +62,8 @@ use clap::{Parser, Subcommand};
 ///
 /// ARRAY is an outcore directory (name.oc), a NumPy file (name.npy), a Zarr array
 /// (name.zarr, or name.zarr/path in a group), a dataset of an HDF5 or NetCDF-4 file
-/// (name.h5:/group/data), or any binary file described as
+/// (name.h5:/group/data), a variable of a NetCDF file (name.nc:temperature), the pages of a
+/// TIFF file, or any binary file described as
 /// 'raw:data.bin?shape=4096x4096&type=f32&layout=column&offset=0'.
 ///
 /// SECTION is written in NumPy style, from 0 and without the upper bound

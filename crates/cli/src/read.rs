@@ -17,6 +17,7 @@ use crate::copy::{Side, Team, copy, copy_together, fitting};
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause, print};
+use crate::rearrange::is_netcdf;
 use crate::selection::Selection;
 use crate::text;
 use crate::tuning::TuningOptions;
@@ -24,7 +25,7 @@ use crate::work::{Closing, closing};
 
 /// Read a section of an array into a file, or print it
 ///
-/// The ending of FILE says what is written: .npy NumPy's format, .oc outcore's,
+/// The ending of FILE says what is written: .npy NumPy's format, .nc NetCDF, .oc outcore's,
 /// .txt or .csv text, anything else the plain bytes: elements in the order of
 /// the array's axes, each in this machine's byte order. An axis given by a
 /// single index is dropped from the output's shape.
@@ -242,21 +243,28 @@ impl Read {
             .filter_map(|axis| kept.iter().position(|kept_axis| kept_axis == axis))
             .collect();
         let mut order = Order::from_slowest_first(&order);
-        if matches!(order, Order::Axes(_)) && output.ends_with(".npy") {
+        if matches!(order, Order::Axes(_)) && output.ends_with(".npy") || is_netcdf(output) {
             order = Order::Row;
         }
         let mut descriptor = ArrayDescriptor::new(&shape, array.element_type())
             .layout(Arrangement { order, tile: None });
-        if output.ends_with(".oc") {
+        if is_netcdf(output)
+            && let Some(names) = &array.descriptor().axis_names
+        {
+            let names = kept.iter().filter_map(|axis| names.get(*axis).cloned());
+            descriptor.axis_names = Some(names.collect());
+        }
+        if output.ends_with(".oc") || is_netcdf(output) {
             descriptor.attributes = array.descriptor().attributes.clone();
         }
         descriptor
     }
 }
 
-/// A file that is neither .npy nor .oc becomes a plain one.
+/// A file that is neither .npy nor .nc nor .oc becomes a plain one.
 pub(crate) fn output_name(descriptor: &ArrayDescriptor, output: &str) -> String {
-    if output.ends_with(".npy") || output.ends_with(".oc") || output.starts_with("raw:") {
+    let known = output.ends_with(".npy") || output.ends_with(".oc") || is_netcdf(output);
+    if known || output.starts_with("raw:") {
         return output.into();
     }
     format!(

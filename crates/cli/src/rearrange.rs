@@ -245,21 +245,15 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
     if is_hdf5(output) {
         descriptor.arrangement.order = Order::Row;
     }
+    if has_chunks(output) || is_hdf5(output) || output.trim_end_matches('/').ends_with(".oc") {
+        descriptor.attributes = old.attributes.clone();
+    }
     if is_netcdf(output) {
         descriptor.arrangement = Arrangement::default();
         descriptor.axis_names = old.axis_names.clone();
         descriptor.attributes = old.attributes.clone();
     }
-    if has_chunks(output) || is_hdf5(output) || output.trim_end_matches('/').ends_with(".oc") {
-        descriptor.attributes = old.attributes.clone();
-    }
     descriptor
-}
-
-/// Whether this is a variable of a classic NetCDF file, which holds row order.
-fn is_netcdf(name: &str) -> bool {
-    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
-    file.ends_with(".nc")
 }
 
 /// Whether this is a dataset of an HDF5 file, which holds row order.
@@ -296,4 +290,10 @@ fn describe(made: &Array) -> String {
         made.descriptor().arrangement,
         bytes::show(made.layout().byte_len()),
     )
+}
+
+/// Whether this is a variable of a classic NetCDF file, which holds row order.
+pub(crate) fn is_netcdf(name: &str) -> bool {
+    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
+    file.ends_with(".nc")
 }

@@ -147,22 +147,26 @@ with netCDF4.Dataset("copy.nc") as data:
     variable = data["temperature"]
     assert variable.dimensions == ("x",) and variable.scale_factor == 0.5
     assert variable.getncattr("_FillValue").dtype == "f4" and variable.getncattr("_FillValue") == -9
-outcore("create", "new.nc:depth", "--shape", "3x4", "--type", "i2", "--fill", "index",
+outcore("create", "new.nc:depth", "--shape", "3x4", "--type", "i16", "--fill", "index",
         "--attribute", "units=m", "--attribute", "levels=[1,2.5]", "--attribute", "words=[\"a\",\"b\"]")
 with netCDF4.Dataset("new.nc") as data:
     assert (data["depth"][:] == np.arange(12).reshape(3, 4)).all()
     assert data["depth"].units == "m" and list(data["depth"].levels) == [1, 2.5]
     assert data["depth"].words == '["a","b"]'
-assert "exists" in outcore("create", "new.nc:other", "--shape", "3", "--type", "f4", fails=True)
-assert "not replaced" in outcore("create", "new.nc:other", "--shape", "3", "--type", "f4", "--force", fails=True)
-outcore("create", "new.nc:depth", "--shape", "3", "--type", "f4", "--force")
+assert "exists" in outcore("create", "new.nc:other", "--shape", "3", "--type", "f32", fails=True)
+assert "not replaced" in outcore("create", "new.nc:other", "--shape", "3", "--type", "f32", "--force", fails=True)
+outcore("create", "new.nc:depth", "--shape", "3", "--type", "f32", "--force")
+outcore("read", "many.nc:grows_f4", "1:4, 2", "-o", "part.nc:part", "--ranks", "2")
+with netCDF4.Dataset("many.nc") as data, netCDF4.Dataset("part.nc") as part:
+    assert part["part"].dimensions == ("time",) and part["part"].units == "K"
+    assert (part["part"][:] == data["grows_f4"][1:4, 2]).all()
 # Records that netCDF4 adds to an array that began without any.
-outcore("create", "grow.nc:v", "--shape", "0x3", "--type", "f4")
+outcore("create", "grow.nc:v", "--shape", "0x3", "--type", "f32")
 with netCDF4.Dataset("grow.nc", "a") as data:
     data["v"][0:2] = np.arange(6).reshape(2, 3)
 assert outcore("read", "grow.nc") == "0 1 2\n3 4 5\n"
 # More than 4 GiB, sparse.
-outcore("create", "large.nc", "--shape", "1300x1024x1024", "--type", "f4")
+outcore("create", "large.nc", "--shape", "1300x1024x1024", "--type", "f32")
 outcore("write", "large.nc", "-1, -1, -2:", "--fill", "2.5")
 with netCDF4.Dataset("large.nc") as data:
     assert data["data"].shape == (1300, 1024, 1024)

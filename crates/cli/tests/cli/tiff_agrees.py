@@ -44,7 +44,7 @@ number = 0
 for kind in ["u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4", "f8", "u8", "c8"]:
     for form in FORMS:
         number += 1
-        if "predictor" in form and kind[0] in "fc":
+        if "predictor" in form and (kind[0] in "fc" or kind == "u8"):
             continue
         whole = values((3, 20, 33), kind)
         tifffile.imwrite("a.tif", whole, photometric="minisblack", bigtiff=number % 2 == 0,
@@ -79,7 +79,7 @@ with tifffile.TiffWriter("a.tif") as file:
 assert "only equal pages" in outcore("info", "a.tif", fails=True)
 tifffile.imwrite("a.tif", values((9, 7), "u2"))
 assert "only read" in outcore("write", "a.tif", "0, 0", "--fill", "1", fails=True)
-assert "only read" in outcore("create", "b.tif", "--shape", "3", "--type", "u1", fails=True)
+assert "only read" in outcore("create", "b.tif", "--shape", "3", "--type", "u8", fails=True)
 whole = open("a.tif", "rb").read()
 open("cut.tif", "wb").write(whole[: len(whole) - 20])
 assert "truncated" in outcore("info", "cut.tif", fails=True)

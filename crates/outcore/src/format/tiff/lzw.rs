@@ -12,6 +12,11 @@ const MOST: usize = 4096;
 
 /// Decodes into `out`, all of it; what follows is left.
 pub(super) fn decode(stored: &[u8], out: &mut [u8]) -> Result<(), String> {
+    if let [0, second, ..] = stored
+        && second & 1 == 1
+    {
+        return Err("it is LZW of the first kind, last bits first, which is not supported".into());
+    }
     let mut table = [(0usize, 0usize); MOST];
     let (mut next, mut width) = (FIRST, 9);
     // Where the code before was written, and its length; none after a new table.
@@ -60,8 +65,8 @@ pub(super) fn decode(stored: &[u8], out: &mut [u8]) -> Result<(), String> {
         // The entry that the next code makes counts already.
         width = match next + 1 {
             ..512 => 9,
-            ..1024 => 10,
-            ..2048 => 11,
+            512..1024 => 10,
+            1024..2048 => 11,
             _ => 12,
         };
     }
@@ -103,8 +108,8 @@ mod tests {
     fn width_at(next: usize) -> u32 {
         match next {
             ..512 => 9,
-            ..1024 => 10,
-            ..2048 => 11,
+            512..1024 => 10,
+            1024..2048 => 11,
             _ => 12,
         }
     }
@@ -172,6 +177,12 @@ mod tests {
         let mut out = [0; 9];
         decode(&stored, &mut out).unwrap();
         assert_eq!(out, data);
+    }
+
+    #[test]
+    fn the_first_kind_is_named() {
+        let problem = decode(&[0, 1, 6, 12], &mut [0; 3]).unwrap_err();
+        assert!(problem.contains("first kind"), "{problem}");
     }
 
     #[test]
