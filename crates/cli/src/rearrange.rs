@@ -109,7 +109,12 @@ impl Rearrange {
                 }
                 let share = job.remaining() / comm.size() as u64;
                 let progress = Progress::shared(&progress, label, comm, share)?;
-                job.run(comm, &|bytes| add(progress, bytes))?;
+                let made = job.run(comm, &|bytes| add(progress, bytes));
+                if let Err(Error::Unfinished { .. }) = &made {
+                    // All ranks have it, and one tells it.
+                    return Ok(comm.agree(made.map(drop))?);
+                }
+                made?;
                 progress.finish();
             }
             let seconds = start.elapsed().as_secs_f64();
