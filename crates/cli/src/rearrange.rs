@@ -96,10 +96,11 @@ impl Rearrange {
                     name: &self.output,
                     descriptor: &descriptor,
                     replace: self.force,
-                    conversion,
                     resume: self.resume,
                 };
-                let job = RelayoutJob::begin(comm, &source, &axes, &output, &budget)?;
+                let job = RelayoutJob::begin_converting(
+                    comm, &source, &axes, &output, conversion, &budget,
+                )?;
                 comm.agree(match (comm.rank(), self.closing.json) {
                     (0, false) => self.announce(&job),
                     _ => Ok(()),
