@@ -103,18 +103,20 @@ pub fn diff(
     // A quarter is for what strategies stage, of one array at a time.
     let room = budget.limit() - beside;
     let arrays = [left, right].map(|side| staged_within(side.part.array, room));
-    let staged = |at: usize, side: &Side<'_>| Part {
-        array: &arrays[at],
-        section: side.part.section,
-    };
     let sides = (
         &Side {
-            part: staged(0, left),
-            axes: left.axes,
+            part: Part {
+                array: &arrays[0],
+                ..left.part
+            },
+            ..*left
         },
         &Side {
-            part: staged(1, right),
-            axes: right.axes,
+            part: Part {
+                array: &arrays[1],
+                ..right.part
+            },
+            ..*right
         },
     );
     let outcome = compare_share(comm, sides, tolerance, conversion, |each| {
