@@ -98,23 +98,19 @@ impl Part<'_> {
         };
         let share = share.clone();
         let boxes = Pieces::new(&grid, &order, 1).map(move |at| {
-            (0..order.len()).fold((share.clone(), order.clone()), |(piece, order), axis| {
+            (0..borders.len()).fold(share.clone(), |piece, axis| {
                 let number = at.axes()[axis].bounds().0;
                 let start = if number == 0 {
                     0
                 } else {
                     borders[axis](number)
                 };
-                let range = (start, borders[axis](number + 1));
-                (within(&piece, axis, range), order)
+                within(&piece, axis, (start, borders[axis](number + 1)))
             })
         });
         // A tile may be larger than a piece may be.
-        Box::new(
-            boxes
-                .filter(|(piece, _)| !piece.is_empty())
-                .flat_map(move |(piece, order)| Pieces::new(&piece, &order, most)),
-        )
+        let boxes = boxes.filter(|piece| !piece.is_empty());
+        Box::new(boxes.flat_map(move |piece| Pieces::new(&piece, &order, most)))
     }
 }
 
