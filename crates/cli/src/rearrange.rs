@@ -96,10 +96,11 @@ impl Rearrange {
                     name: &self.output,
                     descriptor: &descriptor,
                     replace: self.force,
-                    conversion,
                     resume: self.resume,
                 };
-                let job = RelayoutJob::begin(comm, &source, &axes, &output, &budget)?;
+                let job = RelayoutJob::begin_converting(
+                    comm, &source, &axes, &output, conversion, &budget,
+                )?;
                 comm.agree(match (comm.rank(), self.closing.json) {
                     (0, false) => self.announce(&job),
                     _ => Ok(()),
@@ -109,7 +110,12 @@ impl Rearrange {
                 }
                 let share = job.remaining() / comm.size() as u64;
                 let progress = Progress::shared(&progress, label, comm, share)?;
-                job.run(comm, &|bytes| add(progress, bytes))?;
+                let made = job.run(comm, &|bytes| add(progress, bytes));
+                if let Err(Error::Unfinished { .. }) = &made {
+                    // All ranks have it, and one tells it.
+                    return Ok(comm.agree(made.map(drop))?);
+                }
+                made?;
                 progress.finish();
             }
             let seconds = start.elapsed().as_secs_f64();

@@ -108,7 +108,9 @@ impl Differences {
                     false => f64::INFINITY,
                 };
                 larger(&mut self.relative, Some(Peak { size, place }));
-                distance <= tolerance.absolute || distance <= tolerance.relative * scale
+                // No tolerance reaches from a number to an infinity.
+                distance.is_finite()
+                    && (distance <= tolerance.absolute || distance <= tolerance.relative * scale)
             }
         };
         if !within {

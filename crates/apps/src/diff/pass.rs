@@ -7,7 +7,7 @@ use outcore::{
 use super::compare::{Differences, Peak, Tolerance, compare};
 use crate::resources::Resources;
 use crate::stats::Part;
-use crate::stats::walk::position;
+use crate::stats::walk::{decoded_bytes, position, staged_within};
 
 /// The bytes of a piece where both files have one order, and where not: pieces
 /// must be long along the fastest axes of both then.
@@ -98,10 +98,30 @@ pub fn diff(
             shape_text(&right.shape())
         )));
     }
-    let budget = resources.enough(comm, PURPOSE, |_| LEAST)?;
-    let outcome = compare_share(comm, (left, right), tolerance, conversion, |each| {
+    let beside = decoded_bytes(left.part.array) + decoded_bytes(right.part.array);
+    let budget = resources.enough(comm, PURPOSE, |_| beside + LEAST)?;
+    // A quarter is for what strategies stage, of one array at a time.
+    let room = budget.limit() - beside;
+    let arrays = [left, right].map(|side| staged_within(side.part.array, room));
+    let sides = (
+        &Side {
+            part: Part {
+                array: &arrays[0],
+                ..left.part
+            },
+            ..*left
+        },
+        &Side {
+            part: Part {
+                array: &arrays[1],
+                ..right.part
+            },
+            ..*right
+        },
+    );
+    let outcome = compare_share(comm, sides, tolerance, conversion, |each| {
         resources.tell(each);
-        budget.limit()
+        room - room / 4
     });
     let own = comm.agree(outcome)?;
     let mut all = Differences::default();

@@ -11,7 +11,7 @@ use outcore::{Comm, Error, Pieces, Result, Section, dispatch};
 
 use super::number::{CHUNK, Number};
 use super::summary::Chunk;
-use super::walk::Part;
+use super::walk::{Part, decoded_bytes, staged_within};
 use crate::resources::Resources;
 
 /// The bytes of a piece.
@@ -174,9 +174,17 @@ pub fn along(
     let all_left = Section::whole(&left_shape).map_err(invalid)?;
     let size = part.array.layout().element_size();
     let each = COPIES * size_of::<Moments>() as u64;
-    let budget = resources.enough(comm, PURPOSE, |_| each + size * CHUNK as u64)?;
-    let piece = PIECE.min(budget.limit() / 2) / size;
-    let groups = Pieces::new(&all_left, &left_order, budget.limit() / 2 / each);
+    let beside = decoded_bytes(part.array);
+    let budget = resources.enough(comm, PURPOSE, |_| beside + 4 * (each + size))?;
+    // A half for results, a quarter for a piece and one for what a strategy stages.
+    let room = budget.limit() - beside;
+    let array = staged_within(part.array, room);
+    let part = &Part {
+        array: &array,
+        section: part.section,
+    };
+    let piece = PIECE.min(room / 4) / size;
+    let groups = Pieces::new(&all_left, &left_order, room / 2 / each);
     for group in groups {
         let mut axes = Section::whole(&shape).map_err(invalid)?.axes().to_vec();
         for (axis, taken) in left.iter().zip(group.axes()) {

@@ -1,11 +1,11 @@
 //! [`stats`]: a pass over a section by all ranks.
 
-use outcore::{Comm, Error, Op, Result, Section, dispatch};
+use outcore::{Array, Comm, Error, Op, Result, Section, dispatch};
 
 use super::histogram::{Bins, Histogram};
 use super::number::{CHUNK, Number};
 use super::summary::{Extreme, Summary};
-use super::walk::{Part, number, position};
+use super::walk::{Part, decoded_bytes, number, position, staged_within};
 use crate::resources::Resources;
 
 /// The bytes of a piece: it stays in the processor's second cache.
@@ -134,6 +134,7 @@ pub(super) struct Reader<'a> {
     part: &'a Part<'a>,
     shape: Vec<u64>,
     share: Section,
+    array: Array,
     /// The most elements of a piece.
     most: u64,
 }
@@ -151,14 +152,11 @@ impl<'a> Reader<'a> {
         let beside = Histogram::bytes(bins);
         let size = size_of::<T>() as u64;
         let tile = part.array.layout().tile();
-        // A chunk can be had only whole.
-        let chunk = match part.array.store().as_chunks() {
-            Some(chunks) => chunks.chunks().chunk_bytes() as u64,
-            None => 0,
-        };
-        let least = size * CHUNK as u64 + 2 * chunk;
-        let budget = resources.enough(comm, PURPOSE, |_| beside + least)?;
-        let room = budget.limit().saturating_sub(beside + 2 * chunk);
+        let beside = beside + decoded_bytes(part.array);
+        let least = beside + 2 * size * CHUNK as u64;
+        let budget = resources.enough(comm, PURPOSE, |_| least)?;
+        // The rest is for the piece and for what a strategy stages.
+        let room = budget.limit() - beside;
         let bytes = match tile {
             Some(_) => TILES,
             None => PIECE,
@@ -167,7 +165,8 @@ impl<'a> Reader<'a> {
             part,
             shape: positions.shape(),
             share,
-            most: (bytes.min(room) / size).max(1),
+            array: staged_within(part.array, room),
+            most: (bytes.min(room - room / 4) / size).max(1),
         })
     }
 
@@ -177,7 +176,7 @@ impl<'a> Reader<'a> {
         resources: &Resources<'_>,
         mut visit: impl FnMut(&Section, &[T]),
     ) -> Result<()> {
-        let Part { array, section } = *self.part;
+        let (array, section) = (&self.array, self.part.section);
         let mut values: Vec<T> = Vec::new();
         for piece in self.part.pieces(&self.share, self.most) {
             let count = usize::try_from(piece.count())

@@ -4,7 +4,7 @@
 //! order of the file; where the array is tiled (or in chunks), they are made of
 //! whole tiles, so that no tile is read or decoded twice.
 
-use outcore::{Array, Error, Pieces, Result, Section, divide};
+use outcore::{Array, Error, Pieces, Result, Section, Tuning, divide};
 
 /// A section of an array.
 #[derive(Debug, Clone, Copy)]
@@ -98,24 +98,35 @@ impl Part<'_> {
         };
         let share = share.clone();
         let boxes = Pieces::new(&grid, &order, 1).map(move |at| {
-            (0..order.len()).fold((share.clone(), order.clone()), |(piece, order), axis| {
+            (0..borders.len()).fold(share.clone(), |piece, axis| {
                 let number = at.axes()[axis].bounds().0;
                 let start = if number == 0 {
                     0
                 } else {
                     borders[axis](number)
                 };
-                let range = (start, borders[axis](number + 1));
-                (within(&piece, axis, range), order)
+                within(&piece, axis, (start, borders[axis](number + 1)))
             })
         });
         // A tile may be larger than a piece may be.
-        Box::new(
-            boxes
-                .filter(|(piece, _)| !piece.is_empty())
-                .flat_map(move |(piece, order)| Pieces::new(&piece, &order, most)),
-        )
+        let boxes = boxes.filter(|piece| !piece.is_empty());
+        Box::new(boxes.flat_map(move |piece| Pieces::new(&piece, &order, most)))
     }
+}
+
+/// What an array takes beside the caller's buffers: chunks that can be had only whole.
+pub(crate) fn decoded_bytes(array: &Array) -> u64 {
+    let chunks = array.store().as_chunks();
+    chunks.map_or(0, |chunks| 2 * chunks.chunks().chunk_bytes() as u64)
+}
+
+/// The same array, of which strategies stage at most a quarter of `limit`.
+pub(crate) fn staged_within(array: &Array, limit: u64) -> Array {
+    let tuning = array.tuning();
+    array.tuned(Tuning {
+        buffer: tuning.buffer.min(limit / 4),
+        ..tuning
+    })
 }
 
 /// The positions (a box) that lie in a range along one axis.

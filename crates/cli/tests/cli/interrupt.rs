@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::program::Place;
 
-/// Large enough to be in the middle for a while: 2 GiB of holes.
-const LARGE: &str = "--shape 65536x8192 --type f32";
+/// Large enough to be in the middle for a while: 512 MiB of holes.
+const LARGE: &str = "--shape 16384x8192 --type f32";
 
 /// Starts `outcore`, waits until something with a temporary name holds data, and
 /// sends a signal.
@@ -91,7 +91,7 @@ fn what_cannot_be_continued_is_removed() {
     place.ok(&format!("create in.npy {LARGE}"));
     for line in [
         "read in.npy -o out.npy --ranks 2",
-        "create out.oc --shape 65536x8192 --type f64 --fill random --ranks 2",
+        "create out.oc --shape 16384x8192 --type f64 --fill random --ranks 2",
         "median in.npy out.npy --window 3x3 --memory 16MiB --ranks 2",
     ] {
         let output = interrupt(&place, line, "-INT");

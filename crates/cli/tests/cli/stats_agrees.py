@@ -46,7 +46,7 @@ def check(name, array, section, key):
     floats = wide.astype(np.float64)
     good = ~np.isnan(floats)
     for ranks in ("1", "3"):
-        args = ["stats", name, section, "--json", "--ranks", ranks, "--memory", "256KiB"]
+        args = ["stats", name, section, "--json", "--ranks", ranks, "--memory", "1MiB"]
         found = json.loads(run(*args))
         assert found["count"] == good.sum() and found["nans"] == (~good).sum(), name
         numbers = wide[good]
@@ -76,7 +76,7 @@ def check(name, array, section, key):
         text = ",".join(map(str, axis)) if isinstance(axis, tuple) else str(axis)
         for of, numpy in (("mean", np.nanmean), ("max", np.nanmax), ("deviation", np.nanstd)):
             args = ["--axis", text, "--of", of, "-o", "along.npy", "--force", "--ranks", "2"]
-            run("stats", name, section, *args, "--memory", "128KiB")
+            run("stats", name, section, *args, "--memory", "512KiB")
             expected = numpy(floats, axis=axis)
             rough = 1e-5 if array.dtype.kind == "c" else 1e-9
             assert np.allclose(np.load("along.npy"), expected, rtol=rough, atol=0), (name, of, axis)

@@ -24,9 +24,6 @@ pub struct RelayoutOutput<'a> {
     pub descriptor: &'a ArrayDescriptor,
     /// Whether something of this name may be replaced.
     pub replace: bool,
-    /// How elements become those of the type that the descriptor (or the `raw:`
-    /// name) says, if that is another one; `None` refuses that.
-    pub conversion: Option<Fit>,
     /// Whether to continue what another run with the same input and output has
     /// left unfinished, if there is such. Otherwise it is removed.
     pub resume: bool,
@@ -61,11 +58,24 @@ impl RelayoutJob {
         output: &RelayoutOutput<'_>,
         budget: &MemoryBudget,
     ) -> Result<Self> {
+        Self::begin_converting(comm, source, axes, output, None, budget)
+    }
+
+    /// Collective: the same; with `conversion`, elements become those of the type that
+    /// the descriptor of the output says, if that is another one.
+    pub fn begin_converting(
+        comm: &Comm,
+        source: &Array,
+        axes: &[usize],
+        output: &RelayoutOutput<'_>,
+        conversion: Option<Fit>,
+        budget: &MemoryBudget,
+    ) -> Result<Self> {
         let place = comm.agree(Location::of_new(output.name))?;
         // What is kept beside the output is on this machine.
         let place = place::local(place.path());
         // 1. Rank 0 looks for what another run has left.
-        let job = || Job::of(source, axes, output);
+        let job = || Job::of(source, axes, output, conversion);
         let found = match comm.rank() {
             0 => job().and_then(|job| left_behind(&job, &place, output.resume)),
             _ => Ok(None),
@@ -88,7 +98,7 @@ impl RelayoutJob {
                 source,
                 target: &target,
                 axes,
-                conversion: output.conversion,
+                conversion,
             };
             let plan = Relayout::again(comm, &ends, decision, budget)?;
             (found.map(|(journal, _)| journal.adopt()), draft, plan)
@@ -99,7 +109,7 @@ impl RelayoutJob {
                 source,
                 target: &target,
                 axes,
-                conversion: output.conversion,
+                conversion,
             };
             if target.element_type() != output.descriptor.element_type && ends.conversion.is_some()
             {
@@ -196,7 +206,12 @@ fn left_behind(job: &Job, place: &Path, resume: bool) -> Result<Option<(Journal,
 
 impl Job {
     /// Fails if the output would take the place of the input.
-    fn of(source: &Array, axes: &[usize], output: &RelayoutOutput<'_>) -> Result<Self> {
+    fn of(
+        source: &Array,
+        axes: &[usize],
+        output: &RelayoutOutput<'_>,
+        conversion: Option<Fit>,
+    ) -> Result<Self> {
         let files = match Location::of_existing(source.name()) {
             Ok(location) => data_files(&location)?,
             // It is in a store that has no name.
@@ -223,10 +238,7 @@ impl Job {
             input: source.name().into(),
             files: known,
             axes: axes.to_vec(),
-            output: format!(
-                "{} {:?} {:?}",
-                output.name, output.descriptor, output.conversion
-            ),
+            output: format!("{} {:?} {conversion:?}", output.name, output.descriptor),
         })
     }
 }
