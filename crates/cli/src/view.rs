@@ -102,7 +102,7 @@ pub(crate) struct View {
 }
 
 /// What a picture shows.
-struct View2d<'a> {
+struct Scene<'a> {
     samples: &'a Samples,
     grid: &'a Grid,
     scale: &'a Scale,
@@ -220,7 +220,7 @@ impl View {
             ),
             format!("{shown}; {}", scale.text()),
         ];
-        let view = View2d {
+        let view = Scene {
             samples,
             grid,
             scale: &scale,

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 
 use outcore::Result;
 
-use super::View2d;
+use super::Scene;
 use super::canvas::Canvas;
 use super::letters::Letters;
 use crate::picture::Colour;
@@ -27,7 +27,7 @@ const INK: Colour = Colour(0x22, 0x2a, 0x33);
 const FAINT: Colour = Colour(0x66, 0x70, 0x7a);
 
 /// Writes the picture; returns how wide and high it is.
-pub(super) fn write(name: &str, view: &View2d<'_>) -> Result<(usize, usize)> {
+pub(super) fn write(name: &str, view: &Scene<'_>) -> Result<(usize, usize)> {
     let canvas = match &view.caption {
         Some(caption) => with_legend(view, caption),
         None => {
@@ -51,11 +51,11 @@ pub(super) fn write(name: &str, view: &View2d<'_>) -> Result<(usize, usize)> {
 }
 
 /// The pixels of the array.
-fn size(view: &View2d<'_>) -> (usize, usize) {
+fn size(view: &Scene<'_>) -> (usize, usize) {
     (view.grid.columns.length(), view.grid.rows.length())
 }
 
-fn draw_array(canvas: &mut Canvas, (x, y): (usize, usize), view: &View2d<'_>) {
+fn draw_array(canvas: &mut Canvas, (x, y): (usize, usize), view: &Scene<'_>) {
     let (rows, columns) = (&view.grid.rows, &view.grid.columns);
     let each = (columns.pixels as usize, rows.pixels as usize);
     for row in 0..rows.count as usize {
@@ -67,7 +67,7 @@ fn draw_array(canvas: &mut Canvas, (x, y): (usize, usize), view: &View2d<'_>) {
     }
 }
 
-fn with_legend(view: &View2d<'_>, caption: &[String; 2]) -> Canvas {
+fn with_legend(view: &Scene<'_>, caption: &[String; 2]) -> Canvas {
     let (width, height) = size(view);
     let letters = Letters::of_size(FONT);
     let ticks = view.scale.ticks();

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 use clap::ValueEnum;
 
-use super::View2d;
+use super::Scene;
 use super::grid::Frame;
 use crate::picture::Colour;
 
@@ -64,7 +64,7 @@ impl Depth {
 }
 
 /// The picture as text.
-pub(super) fn text(view: &View2d<'_>, depth: Depth) -> String {
+pub(super) fn text(view: &Scene<'_>, depth: Depth) -> String {
     let (rows, columns) = (&view.grid.rows, &view.grid.columns);
     let place = |row: usize, column: usize| {
         let sample = view
@@ -114,7 +114,7 @@ fn letter(place: f64) -> char {
 }
 
 /// The scale of colours, with the numbers at its ends.
-fn scale(view: &View2d<'_>, depth: Depth) -> String {
+fn scale(view: &Scene<'_>, depth: Depth) -> String {
     let places = (0..SCALE).map(|at| (at as f64 + 0.5) / SCALE as f64);
     let ticks = view.scale.ends();
     let Some((low, high)) = ticks else {
