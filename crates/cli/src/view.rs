@@ -102,7 +102,7 @@ pub(crate) struct View {
 }
 
 /// What a picture shows.
-struct View2d<'a> {
+struct Scene<'a> {
     samples: &'a Samples,
     grid: &'a Grid,
     scale: &'a Scale,
@@ -139,11 +139,12 @@ impl View {
             let depth = self.colors.unwrap_or_else(Depth::of_terminal);
             let frame = match &self.output {
                 Some(_) => Frame::square(self.size.unwrap_or(SIZE)),
-                None => depth.frame(self.size),
+                None => depth.frame(self.size).of_first(comm)?,
             };
             let grid = Grid::fitted((rows, columns), frame);
             // 2. Their values.
             let samples = self.samples(comm, &array, (&plane, &grid), &progress)?;
+            // 3. The picture.
             let shown = if comm.rank() == 0 {
                 self.show(&array, &plane, &grid, &samples, depth)
             } else {
@@ -220,7 +221,7 @@ impl View {
             ),
             format!("{shown}; {}", scale.text()),
         ];
-        let view = View2d {
+        let scene = Scene {
             samples,
             grid,
             scale: &scale,
@@ -229,13 +230,13 @@ impl View {
         };
         match &self.output {
             Some(name) => {
-                let (width, height) = png_file::write(name, &view)?;
+                let (width, height) = png_file::write(name, &scene)?;
                 let (array, scale) = (array.name(), scale.text());
                 print(&format!(
                     "{name}: {width}x{height} pixels; {array} {shown}; {scale}\n"
                 ))
             }
-            None => print(&terminal::text(&view, depth)),
+            None => print(&terminal::text(&scene, depth)),
         }
     }
 

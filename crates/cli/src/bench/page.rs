@@ -154,8 +154,8 @@ fn summary(cases: &[chart::Case<'_>]) -> Option<String> {
     if let Some(middle) = peers.get(peers.len() / 2) {
         let faster = peers.iter().filter(|ratio| **ratio > 1.0).count();
         parts.push(format!(
-            "outcore is faster than the best other system in {faster} of {} cases, in the middle \
-             by {middle:.2} times",
+            "faster than the best other system in {faster} of {} cases, {middle:.2} times as fast \
+             in the middle",
             peers.len()
         ));
     }
@@ -164,7 +164,7 @@ fn summary(cases: &[chart::Case<'_>]) -> Option<String> {
             "at {middle:.2} of the speed of the limit in the middle"
         ));
     }
-    (!parts.is_empty()).then(|| parts.join("; ") + ".")
+    (!parts.is_empty()).then(|| format!("outcore is {}.", parts.join("; ")))
 }
 
 /// What people wrote about the values, if it is short enough to be shown.

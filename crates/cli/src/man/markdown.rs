@@ -10,7 +10,7 @@ const NOTE: &str =
 
 /// The names and the texts of all pages.
 pub(super) fn pages(outcore: &Command) -> Vec<(String, String)> {
-    let mut list = format!("{NOTE}\n# Commands\n\n{}\n\n", about(outcore));
+    let mut list = format!("{NOTE}\n# Commands\n\n{}\n\n", escaped(&about(outcore)));
     list += "| command | what it does |\n|---|---|\n";
     let mut pages = Vec::new();
     for command in parts(outcore) {

@@ -19,6 +19,10 @@ const STEPS: f64 = 360.0;
 /// Room for the offsets.
 const LABEL: f64 = 84.0;
 const HEIGHT: f64 = 300.0;
+/// Requests are at least so high.
+const THICK: f64 = 2.0;
+/// How far all lanes together are moved apart.
+const STAGGER: f64 = 8.0;
 const TICKS: u32 = 4;
 
 /// What one rank does.
@@ -46,18 +50,17 @@ pub(crate) fn draw(array: &Array, lanes: &[Lane<'_>], times: &str) -> Result<Str
     svg.rectangle(area, PAPER, None);
     let longest = lanes.iter().map(|lane| lane.seconds).fold(0.0, f64::max);
     let shown = &lanes[..lanes.len().min(MOST_SHOWN)];
-    // Lanes share the width of a step, so that none hides another.
-    let share = 1.0 / shown.len().max(1) as f64;
+    // Lanes that do the same stand a little below one another.
+    let shift = (STAGGER / shown.len().max(1) as f64).min(THICK);
     for (at, lane) in shown.iter().enumerate() {
-        let steps = steps(array, lane, STEPS * share)?;
+        let steps = steps(array, lane)?;
         let part = |share: f64| share * lane.seconds / longest.max(f64::MIN_POSITIVE);
         let len = array.layout().byte_len().max(1) as f64;
-        let wide = |step: &Step| part(step.to - step.from) * area.width * share;
         let areas = steps.into_iter().map(|step| Area {
-            x: area.x + part(step.from) * area.width + at as f64 * wide(&step),
-            y: area.y + step.start as f64 / len * area.height,
-            width: wide(&step).max(0.8),
-            height: ((step.end - step.start) as f64 / len * area.height).max(1.2),
+            x: area.x + part(step.from) * area.width,
+            y: area.y + step.start as f64 / len * (area.height - THICK) + at as f64 * shift,
+            width: (part(step.to - step.from) * area.width).max(1.0),
+            height: ((step.end - step.start) as f64 / len * (area.height - THICK)).max(THICK),
         });
         svg.rectangles(lane.colour, areas);
     }
@@ -101,9 +104,9 @@ struct Step {
     end: u64,
 }
 
-/// The requests of a lane in the order in which they are made, in about so many
-/// steps; without requests its runs.
-fn steps(array: &Array, lane: &Lane<'_>, most: f64) -> Result<Vec<Step>> {
+/// The requests of a lane in the order in which they are made;
+/// without requests its runs.
+fn steps(array: &Array, lane: &Lane<'_>) -> Result<Vec<Step>> {
     let runs = array.layout().runs(lane.section);
     let runs = runs.map_err(|error| outcore::Error::Invalid(error.to_string()))?;
     let (_, useful) = runs.totals();
@@ -124,7 +127,7 @@ fn steps(array: &Array, lane: &Lane<'_>, most: f64) -> Result<Vec<Step>> {
         done = done.saturating_add(len);
         let (to, end) = ((done as f64 / all).min(1.0), start.saturating_add(len));
         match steps.last_mut() {
-            Some(last) if to - last.from < 1.0 / most => {
+            Some(last) if to - last.from < 1.0 / STEPS => {
                 last.to = to;
                 last.start = last.start.min(start);
                 last.end = last.end.max(end);

@@ -1,5 +1,7 @@
 //! [`Grid`]: how many elements of a plane stand in a picture, and how large.
 
+use outcore::{Comm, Op, Result};
+
 /// Flat pictures are drawn higher than they are, and high ones wider: no side
 /// is shorter than this share of the other,
 const FLATTEST: f64 = 0.25;
@@ -22,6 +24,18 @@ impl Frame {
             height: size,
             pixel: 1,
         }
+    }
+
+    /// Collective: the frame of rank 0, the only one that surely has the terminal.
+    pub(super) fn of_first(self, comm: &Comm) -> Result<Self> {
+        let own = [self.width, self.height, self.pixel];
+        let own = if comm.rank() == 0 { own } else { [0; 3] };
+        let first = comm.all_reduce(&own, Op::Max)?;
+        Ok(Self {
+            width: first[0],
+            height: first[1],
+            pixel: first[2],
+        })
     }
 }
 

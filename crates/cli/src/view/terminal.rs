@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 use clap::ValueEnum;
 
-use super::View2d;
+use super::Scene;
 use super::grid::Frame;
 use crate::picture::Colour;
 
@@ -64,13 +64,13 @@ impl Depth {
 }
 
 /// The picture as text.
-pub(super) fn text(view: &View2d<'_>, depth: Depth) -> String {
-    let (rows, columns) = (&view.grid.rows, &view.grid.columns);
+pub(super) fn text(scene: &Scene<'_>, depth: Depth) -> String {
+    let (rows, columns) = (&scene.grid.rows, &scene.grid.columns);
     let place = |row: usize, column: usize| {
-        let sample = view
+        let sample = scene
             .samples
             .at(row / rows.pixels as usize, column / columns.pixels as usize);
-        view.scale.place(sample)
+        scene.scale.place(sample)
     };
     let (height, width) = (rows.length(), columns.length());
     let mut text = String::new();
@@ -83,7 +83,7 @@ pub(super) fn text(view: &View2d<'_>, depth: Depth) -> String {
             text.push('\n');
         }
     } else {
-        let colour = |row: usize, column: usize| view.palette.colour(place(row, column));
+        let colour = |row: usize, column: usize| scene.palette.colour(place(row, column));
         for row in (0..height).step_by(2) {
             let mut before = (None, None);
             for column in 0..width {
@@ -98,8 +98,8 @@ pub(super) fn text(view: &View2d<'_>, depth: Depth) -> String {
             text += "\x1b[0m\n";
         }
     }
-    if let Some(caption) = &view.caption {
-        text += &scale(view, depth);
+    if let Some(caption) = &scene.caption {
+        text += &scale(scene, depth);
         let _ = writeln!(text, "{}\n{}", caption[0], caption[1]);
     }
     text
@@ -114,9 +114,9 @@ fn letter(place: f64) -> char {
 }
 
 /// The scale of colours, with the numbers at its ends.
-fn scale(view: &View2d<'_>, depth: Depth) -> String {
+fn scale(scene: &Scene<'_>, depth: Depth) -> String {
     let places = (0..SCALE).map(|at| (at as f64 + 0.5) / SCALE as f64);
-    let ticks = view.scale.ends();
+    let ticks = scene.scale.ends();
     let Some((low, high)) = ticks else {
         return String::new();
     };
@@ -127,13 +127,13 @@ fn scale(view: &View2d<'_>, depth: Depth) -> String {
         text.push(']');
     } else {
         for place in places {
-            paint(&mut text, depth, (Some(view.palette.colour(place)), None));
+            paint(&mut text, depth, (Some(scene.palette.colour(place)), None));
             text.push('\u{2588}');
         }
         text += "\x1b[0m";
     }
     text = format!("{text} {high}");
-    if view.scale.has_nan() {
+    if scene.scale.has_nan() {
         if depth == Depth::Ascii {
             let _ = write!(text, "   {NAN} NaN");
         } else {
@@ -141,7 +141,7 @@ fn scale(view: &View2d<'_>, depth: Depth) -> String {
             paint(
                 &mut text,
                 depth,
-                (Some(view.palette.colour(f64::NAN)), None),
+                (Some(scene.palette.colour(f64::NAN)), None),
             );
             text += "\u{2588}\u{2588}\x1b[0m NaN";
         }

@@ -122,9 +122,9 @@ fn values_of_files_stand_in_the_page() {
         // What outcore chooses itself counts, not its best.
         "2.00 ms",
         "x0.50",
-        "500 ms  x250.00",
+        "500 ms  x250",
         "WRONG",
-        "faster than the best other system in 1 of 1 cases, in the middle by 250.00 times",
+        "faster than the best other system in 1 of 1 cases, 250.00 times as fast in the middle",
         "at 0.50 of the speed of the limit",
         "0.500 GB",
         "made on a &lt;fast&gt; machine\nwith 2 cores",

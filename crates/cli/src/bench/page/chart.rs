@@ -157,10 +157,12 @@ pub(super) fn draw(cases: &[Case<'_>], all: &[Case<'_>]) -> String {
         "<text class=\"faint\" x=\"0\" y=\"12\">{scale} scale</text>"
     );
     for tick in axis.ticks() {
-        let (x, text) = (
-            axis.place(tick),
-            if tick == 0.0 { "0".into() } else { time(tick) },
-        );
+        let x = axis.place(tick);
+        // A round number without digits behind the point.
+        let text = match tick {
+            0.0 => "0".into(),
+            tick => time(tick).replace(".00 ", " ").replace(".0 ", " "),
+        };
         let _ = writeln!(
             svg,
             "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{AXIS}\" y2=\"{height}\"/>\
@@ -214,7 +216,9 @@ fn draw_bar(
     let end = axis.place(row.best_s);
     let mut text = time(row.best_s);
     if let Some(us) = case.us().filter(|us| row.role() != Role::Us && *us > 0.0) {
-        let _ = write!(text, "  x{:.2}", row.best_s / us);
+        let ratio = row.best_s / us;
+        let digits = if ratio < 10.0 { 2 } else { 0 };
+        let _ = write!(text, "  x{ratio:.digits$}");
     }
     let how = format!(
         "{} {}, {} ranks: best {}, median {}",
