@@ -366,7 +366,11 @@ fn killed_and_continued() {
     let client = Client::of(&server.endpoint());
     client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
     let convert = "convert|x.npy|s3://bucket/x.zarr|--chunks|5x5";
-    let mut process = client.command(convert).stdout(Stdio::null()).spawn().unwrap();
+    let mut process = client
+        .command(convert)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     // Of its 200 chunks, at most 64 are written at a time.
     let is_chunk = |path: &String| path.starts_with("bucket/x.zarr/c/");
     while !server.paths().iter().any(is_chunk) {
@@ -379,9 +383,17 @@ fn killed_and_continued() {
     assert_eq!(server.get("bucket/x.zarr/zarr.json"), None);
     let output = client.run("read|s3://bucket/x.zarr|0");
     let said = complaint(&output, 1, "read of what is not complete");
-    assert!(said.contains("s3://bucket/x.zarr: this is no array"), "{said}");
+    assert!(
+        said.contains("s3://bucket/x.zarr: this is no array"),
+        "{said}"
+    );
     client.ok(&format!("{convert}|--resume"));
     client.ok("convert|s3://bucket/x.zarr|back.npy");
     assert_eq!(client.place.npy("back.npy"), client.place.npy("x.npy"));
-    assert!(!server.paths().iter().any(|path| path.contains(".unfinished")));
+    assert!(
+        !server
+            .paths()
+            .iter()
+            .any(|path| path.contains(".unfinished"))
+    );
 }
