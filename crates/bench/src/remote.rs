@@ -81,7 +81,7 @@ struct Made(Bucket);
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // What is left is named in the documentation.
+        // What cannot be removed has names of its own.
         let _ = self.0.remove_all("bench.zarr");
         let _ = self.0.remove("bench.npy");
     }
