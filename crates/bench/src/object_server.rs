@@ -25,6 +25,8 @@ pub enum Fault {
     CutOff,
     /// The connection ends without an answer.
     Reset,
+    /// All of an object comes, whatever range was asked for.
+    NoRanges,
 }
 
 /// A server, until the value is dropped; connections that are open then are
@@ -150,10 +152,13 @@ impl Shared {
     fn serve(&self, stream: &TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut input = BufReader::new(stream);
-        while let Some(request) = Request::read(&mut input, stream)? {
+        while let Some(mut request) = Request::read(&mut input, stream)? {
             self.requests.fetch_add(1, Ordering::Relaxed);
             thread::sleep(self.latency);
             let fault = self.state().fault(&request.path);
+            if let Some(Fault::NoRanges) = fault {
+                request.range = None;
+            }
             let mut answer = match fault {
                 Some(Fault::Reset) => return stream.shutdown(Shutdown::Both),
                 Some(Fault::Status(status, code)) => Answer::problem(status, code),

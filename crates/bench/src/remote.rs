@@ -5,6 +5,8 @@
 //! removes. The peak is that of this process, which is no server.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
+use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -16,13 +18,18 @@ use outcore::{
 
 use crate::contest::{Contestant, contest_within};
 use crate::line::Line;
+use crate::python_peer::PythonPeer;
 
 /// The array, of 1000 chunks of 64 KiB.
 const SHAPE: [u64; 2] = [3200, 5120];
 const CHUNK: [u64; 2] = [128, 128];
 
-/// Some elements of every chunk.
+/// Some elements of every chunk, and what another system is told of that.
 const GRID: &str = "5::16, 7::16";
+const GRID_NUMBERS: [&str; 3] = ["5", "7", "16"];
+
+/// The program of another system.
+const PEER: &str = include_str!("../peers/py_remote.py");
 
 /// Rows that are so far apart that each is a request.
 const ROWS: &str = "3::64, :";
@@ -39,6 +46,8 @@ pub struct RemoteOptions {
     pub memory: u64,
     /// Repetitions.
     pub repeats: usize,
+    /// The Python that runs tensorstore as well, if any.
+    pub python: Option<PathBuf>,
 }
 
 /// Runs the bench; returns the lines and the most memory that this process used.
@@ -72,7 +81,7 @@ struct Made(Bucket);
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // What is left is named in the documentation.
+        // What cannot be removed has names of its own.
         let _ = self.0.remove_all("bench.zarr");
         let _ = self.0.remove("bench.npy");
     }
@@ -151,10 +160,17 @@ fn compare(
             batch: 1,
         })
     };
-    let contestants = vec![
+    let mut contestants = vec![
         contestant("outcore", "auto", whole)?,
         contestant("one-by-one", "a request at a time", single)?,
     ];
+    if let Some(python) = options.python.as_ref().filter(|_| text == GRID) {
+        let mut command = Command::new(python);
+        command.args(["-c", PEER, array.name()]).args(GRID_NUMBERS);
+        let mut line = contestants[0].line.clone();
+        (line.system, line.strategy) = ("tensorstore".into(), "zarr3".into());
+        contestants.push(PythonPeer::start_command(command, "tensorstore")?.contestant(line));
+    }
     contest_within(comm, contestants, options.repeats, Some(PATIENCE))
 }
 

@@ -41,6 +41,7 @@ Examples:
   outcore convert climate.zarr/t t.npy --memory 256MiB
   outcore convert field.oc small.npy --type f32 --verify
   outcore convert scan.npy bytes.npy --type u8 --saturate
+  outcore convert field.npy s3://bucket/field.zarr --chunks 256x256 --codec zstd:3
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
     #[command(flatten)]

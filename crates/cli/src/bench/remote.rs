@@ -1,5 +1,6 @@
 //! `outcore bench remote`: sections of arrays in an object store.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::ranks::print;
 Examples:
   outcore bench remote --csv
   outcore bench remote --latency 100
+  outcore bench remote --peers --python venv/bin/python
   outcore bench remote --at s3://bucket/some/folder")]
 pub(super) struct Remote {
     /// Where the arrays are made for the time being
@@ -38,6 +40,17 @@ pub(super) struct Remote {
     /// Repetitions of each contestant
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
+    /// Run tensorstore as well
+    #[arg(long)]
+    peers: bool,
+    /// The Python that has it
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "python3",
+        requires = "peers"
+    )]
+    python: PathBuf,
 }
 
 impl Remote {
@@ -49,6 +62,7 @@ impl Remote {
             at: at.clone(),
             memory: self.memory,
             repeats: self.repeat.into(),
+            python: self.peers.then(|| self.python.clone()),
         })?;
         if let Some(peak) = peak {
             eprintln!("peak memory of this process {}", bytes_text(peak));
@@ -73,6 +87,9 @@ impl Remote {
         command.args(["--repeat", &self.repeat.to_string()]);
         if self.csv {
             command.arg("--csv");
+        }
+        if self.peers {
+            command.arg("--peers").arg("--python").arg(&self.python);
         }
         command.env("AWS_ENDPOINT_URL", server.endpoint());
         command.env("AWS_ALLOW_HTTP", "true");

@@ -326,6 +326,16 @@ fn failing_servers() {
             assert!(server.requests() - before < 9, "{name} {status}");
         }
     }
+    server.fail("x.npy", Fault::NoRanges, 1000);
+    let web = format!("{}/bucket/x.npy", server.endpoint());
+    client.fails(&format!("read|{web}|0"), &[&web, "a range of bytes"]);
+    server.forgive();
+    // A chunk that is too short.
+    let chunk = "bucket/plain.zarr/c/0/0";
+    client.ok("convert|x.npy|s3://bucket/plain.zarr|--chunks|30x30|--codec|none");
+    server.put(chunk, server.get(chunk).unwrap()[..999].to_vec());
+    let short = &["s3://bucket/plain.zarr/c/0/0", "ends at offset 999"];
+    client.fails("read|s3://bucket/plain.zarr|29, :", short);
     // A server that stays ill.
     server.fail("x.npy", Fault::Status(503, "SlowDown"), 1000);
     client.fails(

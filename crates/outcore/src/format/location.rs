@@ -76,7 +76,7 @@ impl Location {
             return Ok(Self::Native(path));
         }
         if path.extension().is_some_and(|extension| extension == "npy")
-            || has_at(&path, &npy::MAGIC, std::iter::once(0))
+            || has_at(&path, &npy::MAGIC, &[0])?
         {
             return Ok(Self::Npy(path));
         }

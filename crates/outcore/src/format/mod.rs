@@ -139,7 +139,7 @@ pub(crate) fn open_file(path: &Path, access: Access) -> Result<Arc<dyn Store>> {
     place::file(path, access)
 }
 
-/// What a file begins with, if it is that long.
+/// What a file begins with; `None`: it is shorter, or cannot be read.
 pub(crate) fn first_bytes(path: &Path) -> Option<[u8; 4]> {
     let mut start = [0; 4];
     let store = open_file(path, Access::ReadOnly).ok()?;
@@ -147,18 +147,17 @@ pub(crate) fn first_bytes(path: &Path) -> Option<[u8; 4]> {
     Some(start)
 }
 
-/// Whether the file at `path` has these bytes at one of the offsets; what cannot be
-/// read has not.
-pub(crate) fn has_at(path: &Path, bytes: &[u8], offsets: impl Iterator<Item = u64>) -> bool {
-    let Ok(store) = open_file(path, Access::ReadOnly) else {
-        return false;
-    };
-    let Ok(length) = store.len() else {
-        return false;
-    };
-    let fitting = offsets.filter(|at| at + bytes.len() as u64 <= length);
-    let mut found = vec![0; bytes.len()];
-    fitting
-        .into_iter()
-        .any(|at| store.read_at(at, &mut found).is_ok() && found == bytes)
+/// Whether the file at `path` has these bytes at one of the offsets.
+pub(crate) fn has_at(path: &Path, bytes: &[u8], offsets: &[u64]) -> Result<bool> {
+    let store = open_file(path, Access::ReadOnly)?;
+    let (length, mut found) = (store.len()?, vec![0; bytes.len()]);
+    for at in offsets {
+        if at + bytes.len() as u64 <= length {
+            store.read_at(*at, &mut found)?;
+            if found == bytes {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }

@@ -1,8 +1,9 @@
 //! Where arrays are: files and directories of this machine, or objects at an address.
 //!
 //! An address (`s3://bucket/key`) is carried as a path, whose text it is; parents and
-//! names in it are those of a path. Nothing else of the library asks which of both a
-//! path is: files, and named byte strings, are opened here.
+//! names in it are those of a path. Files, and named byte strings, are opened here, so
+//! that those who read and write arrays need not know which of both a path is. Only
+//! who makes an array does, since objects have no names that can be changed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

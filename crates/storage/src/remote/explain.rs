@@ -87,8 +87,15 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
         ),
         _ if all.contains("builder error") || all.contains("URL scheme is not allowed") => (
             ErrorKind::InvalidInput,
-            "the endpoint is not encrypted, or no valid address; for http:// set AWS_ALLOW_HTTP=true"
-                .into(),
+            format!(
+                "the endpoint is not encrypted, or no valid address; for http:// set \
+                 {}_ALLOW_HTTP=true",
+                match scheme {
+                    Scheme::Gs => "GOOGLE",
+                    Scheme::Az => "AZURE",
+                    _ => "AWS",
+                }
+            ),
         ),
         _ if all.contains("dns error") || all.contains("tcp connect error") => (
             ErrorKind::NotConnected,

@@ -113,7 +113,9 @@ fn chunks_of(path: &Path) -> &Path {
 /// The error of a group that was taken for an array.
 fn is_group(array: &str, path: &Path) -> Error {
     const SHOWN: usize = 8;
-    let items = list(path).unwrap_or_default();
+    let Ok(items) = list(path) else {
+        return Error::format(array, "this is a Zarr group; name one of its arrays");
+    };
     let names = items.iter().filter(|item| item.array.is_some());
     let names: Vec<String> = names.map(|item| format!("{array}/{}", item.path)).collect();
     let names = match names.as_slice() {
