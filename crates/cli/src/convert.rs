@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, Distribution, Error, LocalPlacement,
-    Result, parse_shape,
+    Arrangement, Array, ArrayDescriptor, ByteOrder, Codecs, Comm, Distribution, Error,
+    LocalPlacement, Result, parse_shape,
 };
 
-use crate::chunks::Chunking;
+use crate::chunks::{Chunking, is_hdf5};
 use crate::rearrange::{Rearrange, Wanted, like};
 use crate::transpose::no_layout_of_raw;
 
@@ -31,6 +31,7 @@ Examples:
   outcore convert parts.oc whole.npy --memory 256MiB            (back to one file)
   outcore convert field.npy field.zarr --chunks 256x256 --codec zstd:3 --ranks 2
   outcore convert climate.zarr/t t.npy --memory 256MiB
+  outcore convert climate.zarr/t climate.h5:/t --codec shuffle,deflate:4 --ranks 2
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
     #[command(flatten)]
@@ -162,6 +163,10 @@ impl Convert {
         }
         if let Some(layout) = &self.layout {
             descriptor.arrangement = layout.clone();
+            if layout.tile.is_none() && is_hdf5(&self.rearrange.output) {
+                // In one piece there is nothing that codecs could encode.
+                descriptor.codecs = Codecs::default();
+            }
         }
         if let Some(byte_order) = self.byte_order {
             descriptor.byte_order = byte_order;

@@ -12,7 +12,7 @@ use outcore::{
 };
 
 use crate::bytes;
-use crate::chunks::has_chunks;
+use crate::chunks::{has_chunks, is_hdf5};
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
@@ -150,25 +150,24 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
             descriptor.arrangement.order = Order::Row;
         }
     }
-    if has_chunks(output) {
-        descriptor.codecs = old.codecs.clone();
-        descriptor.shard = old.shard.clone();
+    if has_chunks(output) || is_hdf5(output) {
         descriptor.fill_value = old.fill_value.clone();
         descriptor.axis_names = old.axis_names.clone();
     }
     if is_hdf5(output) {
         descriptor.arrangement.order = Order::Row;
+        descriptor.codecs = old.codecs.in_hdf5();
+    } else if has_chunks(output) {
+        descriptor.shard = old.shard.clone();
+        descriptor.codecs = match output.starts_with("zarr2:") {
+            true => old.codecs.clone(),
+            false => old.codecs.in_zarr3(),
+        };
     }
     if has_chunks(output) || is_hdf5(output) || output.trim_end_matches('/').ends_with(".oc") {
         descriptor.attributes = old.attributes.clone();
     }
     descriptor
-}
-
-/// Whether this is a dataset of an HDF5 file, which holds row order.
-fn is_hdf5(name: &str) -> bool {
-    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
-    file.ends_with(".h5") || file.ends_with(".hdf5")
 }
 
 /// The array `name` in a few words.

@@ -106,6 +106,20 @@ pub trait Chunks: Debug + Send + Sync {
     /// Keeps out others who change parts of the chunk; `None`: there are no locks.
     fn lock(&self, index: u64) -> Result<Option<RangeLock<'_>>>;
 
+    /// Keeps out others while a whole chunk is replaced; `None`: that is one step for
+    /// everybody else anyway.
+    fn lock_whole(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
+        let _ = index;
+        Ok(None)
+    }
+
+    /// Keeps out those who change a chunk while it is read; `None`: who reads sees it
+    /// before or after a change anyway.
+    fn lock_shared(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
+        let _ = index;
+        Ok(None)
+    }
+
     /// Returns when every chunk written is on stable storage.
     fn sync(&self) -> Result<()>;
 }
@@ -171,13 +185,22 @@ impl ChunkStore {
             reserve(scratch, size).map_err(|source| Error::read(self.name(), 0, source))?;
             scratch.resize(size, 0);
         }
+        let lock = self.chunks.lock_shared(index)?;
         self.chunks.read(index, wanted, scratch)?;
+        drop(lock);
         see(scratch);
         let used: usize = wanted.iter().map(|range| range.len()).sum();
         if !parts && used < size && 2 * size <= KEPT {
             self.keep(index, scratch);
         }
         Ok(())
+    }
+
+    /// Reads a whole chunk straight into its place.
+    pub fn read_whole(&self, index: u64, out: &mut [u8]) -> Result<()> {
+        let whole = 0..out.len();
+        let _lock = self.chunks.lock_shared(index)?;
+        self.chunks.read(index, std::slice::from_ref(&whole), out)
     }
 
     /// Changes a part of a chunk, or all of it.
@@ -195,7 +218,7 @@ impl ChunkStore {
             scratch.resize(size, 0);
         }
         let lock = match covered {
-            true => None,
+            true => self.chunks.lock_whole(index)?,
             false => self.chunks.lock(index)?,
         };
         if !covered {
@@ -204,13 +227,19 @@ impl ChunkStore {
                 .read(index, std::slice::from_ref(&whole), scratch)?;
         }
         change(scratch);
-        self.put(index, scratch)?;
+        self.replace(index, scratch)?;
         drop(lock);
         Ok(())
     }
 
     /// Puts a whole chunk in its place.
     pub fn put(&self, index: u64, data: &[u8]) -> Result<()> {
+        let _lock = self.chunks.lock_whole(index)?;
+        self.replace(index, data)
+    }
+
+    /// As `put`, by who holds the lock.
+    fn replace(&self, index: u64, data: &[u8]) -> Result<()> {
         self.chunks.write(index, data)?;
         if let Some(mut kept) = self.kept() {
             kept.retain(|(at, _)| *at != index);
@@ -370,7 +399,7 @@ impl Store for ChunkStore {
             if let [(_, range, piece)] = group
                 && range.len() == self.chunks.chunk_bytes()
             {
-                return self.chunks.read(index, std::slice::from_ref(range), piece);
+                return self.read_whole(index, piece);
             }
             let spare = scratch.lock().map_or(None, |mut all| all.pop());
             let mut room = spare.unwrap_or_default();

@@ -94,10 +94,7 @@ unsafe fn read_chunk(
         );
         // SAFETY: inside the target, and these bytes are the caller's alone.
         let whole = unsafe { std::slice::from_raw_parts_mut(target.0.add(at), size as usize) };
-        let all = 0..size as usize;
-        return store
-            .chunks()
-            .read(index, std::slice::from_ref(&all), whole);
+        return store.read_whole(index, whole);
     }
     let wanted = match store.chunks().has_parts() {
         true => stretches(runs, start),

@@ -4,7 +4,9 @@
 //! the groups on the way to the dataset, and its header. Data begin at a
 //! multiple of a page and are zeros until they are written: in one piece, or in
 //! chunks one after another, which need no index (HDF5 1.10 and later). So
-//! ranks write them like those of any other file.
+//! ranks write them like those of any other file. With filters nobody knows how long
+//! chunks will be: then the headers are followed by an index of empty entries
+//! (`new_index.rs`), and chunks are added behind it as they come.
 
 use std::path::Path;
 
@@ -13,19 +15,26 @@ use outcore_storage::{FileStore, Store};
 
 use super::checksum::lookup3;
 use super::datatype::width_of;
+use super::dimensions;
+use super::new_index::{NewIndex, PAGE_BITS};
 use super::object_header::kind;
 use super::superblock::SIGNATURE;
+use crate::codec::Codec;
 use crate::descriptor::ArrayDescriptor;
 use crate::draft::file_end;
 use crate::element::{ByteOrder, ElementType};
 use crate::error::{Error, Result};
 use crate::format::value::{Items, Plain};
+use crate::format::zarr::{fill_bytes, usual_chunk};
 
 /// Data begin at a multiple of this.
 const PAGE: usize = 4096;
 
 const SUPERBLOCK_LEN: usize = 48;
 const UNDEFINED: [u8; 8] = [255; 8];
+
+/// Datasets of more chunks with filters are not made.
+const MOST_CHUNKS: u64 = 1 << 25;
 
 /// Creates the file with the dataset `inner` and room for its data; `array`
 /// names it in messages.
@@ -35,8 +44,10 @@ pub(crate) fn create(
     inner: &str,
     descriptor: &ArrayDescriptor,
 ) -> Result<()> {
-    let layout = descriptor.check(array)?;
     let wrong = |problem: String| Error::format(array, problem);
+    let filtered = with_filters(descriptor).map_err(wrong)?;
+    let descriptor = &filtered;
+    let layout = descriptor.check(array)?;
     let names: Vec<&str> = inner.split('/').filter(|name| !name.is_empty()).collect();
     if names.is_empty() || names.iter().any(|name| name.len() > 1 << 10) {
         return Err(wrong(
@@ -49,9 +60,9 @@ pub(crate) fn create(
             descriptor.arrangement
         )));
     }
-    if !descriptor.codecs.is_empty() || descriptor.shard.is_some() {
+    if descriptor.shard.is_some() {
         return Err(wrong(
-            "new HDF5 files have neither codecs nor shards; use a name ending in .zarr".into(),
+            "HDF5 files have no shards; use a name ending in .zarr".into(),
         ));
     }
     if descriptor.stripes.is_some() || descriptor.local.is_some() {
@@ -63,6 +74,19 @@ pub(crate) fn create(
     let bytes = layout.byte_len();
     // The length of the headers does not depend on the addresses in them.
     let len = headers(&names, descriptor, bytes, 0).map_err(wrong)?.len();
+    if let Some(index) = new_index(descriptor).map_err(wrong)? {
+        let start = len.next_multiple_of(8) as u64;
+        let end = index.len().and_then(|bytes| start.checked_add(bytes));
+        let end = end.ok_or_else(|| wrong("it has too many chunks".into()))?;
+        let mut head = headers(&names, descriptor, bytes, start).map_err(wrong)?;
+        superblock(&mut head, end);
+        let store = FileStore::create(path)?;
+        store.write_at(0, &head)?;
+        return Ok(match index.chunks {
+            0 => store.set_len(end)?,
+            _ => index.write(&store, start)?,
+        });
+    }
     let start = len.next_multiple_of(PAGE) as u64;
     let end = file_end(array, start, bytes)?;
     let mut head = headers(&names, descriptor, bytes, start).map_err(wrong)?;
@@ -70,6 +94,89 @@ pub(crate) fn create(
     let store = FileStore::create(path)?;
     store.write_at(0, &head)?;
     Ok(store.set_len(end)?)
+}
+
+/// The descriptor with the filters in their order, and chunks if there are filters.
+fn with_filters(descriptor: &ArrayDescriptor) -> std::result::Result<ArrayDescriptor, String> {
+    let mut made = descriptor.clone();
+    let size = descriptor.element_type.size();
+    made.codecs = made.codecs.as_filters()?.for_elements(size as usize);
+    if made.arrangement.tile.is_none() && !made.codecs.is_empty() {
+        let axes: Vec<usize> = (0..made.shape.len()).collect();
+        made.arrangement.tile = Some(usual_chunk(&made.shape, size, &axes));
+    }
+    Ok(made)
+}
+
+/// The index of a dataset with filters.
+fn new_index(descriptor: &ArrayDescriptor) -> std::result::Result<Option<NewIndex>, String> {
+    let (Some(tile), false) = (&descriptor.arrangement.tile, descriptor.codecs.is_empty()) else {
+        return Ok(None);
+    };
+    let along = descriptor.shape.iter().zip(tile);
+    let chunks = along.fold(1u64, |chunks, (extent, tile)| {
+        chunks.saturating_mul(extent.div_ceil(*tile))
+    });
+    if chunks > MOST_CHUNKS {
+        return Err(format!(
+            "with filters at most {MOST_CHUNKS} chunks are possible, not {chunks}; take larger ones"
+        ));
+    }
+    let size = descriptor.element_type.size();
+    let chunk_bytes = tile
+        .iter()
+        .fold(size, |all, extent| all.saturating_mul(*extent));
+    Ok(Some(NewIndex {
+        chunks,
+        chunk_bytes,
+    }))
+}
+
+/// The message of the filters, in the order in which they are applied.
+fn pipeline(steps: &[Codec]) -> Vec<u8> {
+    let mut message = vec![2, steps.len() as u8];
+    for step in steps {
+        // Number, name of those that are not HDF5's own, whether chunks may go without
+        // it, settings.
+        let (id, name, optional, settings): (u16, &[u8], u16, Vec<u32>) = match step {
+            Codec::Shuffle { width } => (2, b"", 1, vec![*width as u32]),
+            Codec::Fletcher32 => (3, b"", 0, Vec::new()),
+            Codec::Zstd { level, .. } => (32015, b"zstd\0", 1, vec![(*level).clamp(1, 22) as u32]),
+            Codec::Deflate { level } | Codec::Gzip { level } => {
+                (1, b"", 1, vec![u32::from(*level)])
+            }
+            // Refused before.
+            _ => continue,
+        };
+        message.extend(id.to_le_bytes());
+        if id >= 256 {
+            message.extend((name.len() as u16).to_le_bytes());
+        }
+        message.extend(optional.to_le_bytes());
+        message.extend((settings.len() as u16).to_le_bytes());
+        message.extend(name);
+        settings
+            .iter()
+            .for_each(|value| message.extend(value.to_le_bytes()));
+    }
+    message
+}
+
+/// The message of what elements hold that nobody has written.
+fn fill_value(descriptor: &ArrayDescriptor) -> std::result::Result<Vec<u8>, String> {
+    if descriptor.codecs.is_empty() {
+        // Room is there from the beginning; it holds zeros.
+        return Ok(vec![3, 0x09]);
+    }
+    // Room is made chunk by chunk.
+    let Some(value) = &descriptor.fill_value else {
+        return Ok(vec![3, 0x0b]);
+    };
+    let bytes = fill_bytes(value, descriptor.element_type, descriptor.byte_order)?;
+    let mut message = vec![3, 0x2b];
+    message.extend((bytes.len() as u32).to_le_bytes());
+    message.extend(bytes);
+    Ok(message)
 }
 
 /// Room for the superblock, then the headers of all objects.
@@ -85,6 +192,25 @@ fn headers(
         let next = (file.len() + len) as u64;
         file.extend(group(name, next));
     }
+    let dataset = |heap| dataset_header(descriptor, bytes, start, heap);
+    // Behind the header, whose length does not depend on addresses.
+    let heap = (file.len() + dataset(0)?.len()).next_multiple_of(8);
+    file.extend(dataset(heap as u64)?);
+    if let Some(names) = &descriptor.axis_names {
+        file.resize(heap, 0);
+        file.extend(dimensions::collection(names));
+    }
+    Ok(file)
+}
+
+/// The header of the dataset, whose data or index begin at `start`; texts of variable
+/// length are at `heap`.
+fn dataset_header(
+    descriptor: &ArrayDescriptor,
+    bytes: u64,
+    start: u64,
+    heap: u64,
+) -> std::result::Result<Vec<u8>, String> {
     let mut messages = Vec::new();
     add(
         &mut messages,
@@ -93,17 +219,29 @@ fn headers(
     )?;
     let element = datatype(descriptor.element_type, descriptor.byte_order);
     add(&mut messages, kind::DATATYPE, &element)?;
-    // Room is there from the beginning; it holds zeros.
-    add(&mut messages, kind::FILL_VALUE, &[3, 0x09])?;
+    add(&mut messages, kind::FILL_VALUE, &fill_value(descriptor)?)?;
     let layout = data_layout(descriptor, bytes, start)?;
     add(&mut messages, kind::LAYOUT, &layout)?;
+    if !descriptor.codecs.is_empty() {
+        add(
+            &mut messages,
+            kind::FILTERS,
+            &pipeline(descriptor.codecs.steps()),
+        )?;
+    }
     for (name, value) in &descriptor.attributes {
         let attribute = attribute(name, &Plain::of(value));
         add(&mut messages, kind::ATTRIBUTE, &attribute)
             .map_err(|_| format!("the attribute {name} is too long for an HDF5 file"))?;
     }
-    file.extend(header(&messages));
-    Ok(file)
+    if let Some(names) = &descriptor.axis_names {
+        let byte = datatype(ElementType::U8, ByteOrder::Little);
+        let (name, kind, data) = dimensions::labels(names, heap, byte);
+        let space = dataspace(&[names.len() as u64]);
+        let message = attribute_message(name, &kind, &space, &data);
+        add(&mut messages, kind::ATTRIBUTE, &message)?;
+    }
+    Ok(header(&messages))
 }
 
 fn superblock(file: &mut [u8], end: u64) {
@@ -191,9 +329,16 @@ fn data_layout(
     for extent in tile.iter().chain([&size]) {
         layout.extend(&extent.to_le_bytes()[..width]);
     }
-    // Chunks follow one another.
-    layout.push(2);
-    layout.extend(start.to_le_bytes());
+    let index = new_index(descriptor)?;
+    match index {
+        // Chunks follow one another.
+        None => layout.push(2),
+        Some(_) => layout.extend([3, PAGE_BITS]),
+    }
+    match index {
+        Some(NewIndex { chunks: 0, .. }) => layout.extend(UNDEFINED),
+        _ => layout.extend(start.to_le_bytes()),
+    }
     Ok(layout)
 }
 
@@ -285,6 +430,10 @@ fn attribute(name: &str, value: &Plain) -> Vec<u8> {
         true => dataspace(&[value.items.len() as u64]),
         false => dataspace(&[]),
     };
+    attribute_message(name, &kind, &space, &data)
+}
+
+fn attribute_message(name: &str, kind: &[u8], space: &[u8], data: &[u8]) -> Vec<u8> {
     let mut message = vec![3, 0];
     for len in [name.len() + 1, kind.len(), space.len()] {
         message.extend((len as u16).to_le_bytes());
