@@ -4,6 +4,7 @@ mod alltoall;
 mod collective;
 mod contract;
 mod disk_resident;
+mod formats;
 mod global;
 mod gpc;
 mod irregular;
@@ -43,6 +44,7 @@ enum Name {
     Alltoall(alltoall::AllToAllBench),
     Gpc(gpc::Gpc),
     Transpose(transpose::Transpose),
+    Formats(formats::Formats),
     Global(global::Global),
     Contract(contract::Contract),
 }
@@ -219,6 +221,7 @@ impl Bench {
             Name::Alltoall(options) => (options.run()?, options.csv),
             Name::Gpc(options) => (options.run()?, options.csv),
             Name::Transpose(options) => (options.run()?, options.csv),
+            Name::Formats(options) => (options.run()?, options.csv),
             Name::Global(options) => (options.run()?, options.csv),
             Name::Contract(options) => (options.run()?, options.csv),
         };

@@ -14,6 +14,7 @@ mod crash;
 mod edge_sweep;
 mod explain;
 mod formats;
+mod formats_bench;
 mod full_disk;
 mod irregular;
 mod launcher;
