@@ -59,6 +59,11 @@ pub fn formats(options: &FormatsOptions) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
+/// The value of an element: its number, as far as f32 holds it.
+fn value(number: u64) -> f32 {
+    (number & 0xff_ffff) as f32
+}
+
 /// A line whose times are still to come.
 fn line(system: &str, case: &str, op: &'static str) -> Line {
     Line {

@@ -68,7 +68,7 @@ mod throttled;
 mod uring;
 
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
-pub use chunked::{ChunkStore, Chunks, Crew};
+pub use chunked::{ChunkStore, Chunks, Crew, cores};
 pub use counted::{CountedStore, Counts, Request, RequestKind};
 pub use device::{Device, DeviceModel, Queues};
 pub use directory::Directory;

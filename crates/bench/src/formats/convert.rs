@@ -9,7 +9,7 @@ use outcore::{
 };
 
 use super::peer::Peers;
-use super::{FormatsOptions, line, timed};
+use super::{FormatsOptions, line, timed, value};
 use crate::line::Line;
 
 /// The most that is held in memory.
@@ -17,12 +17,6 @@ const MEMORY: u64 = 256 << 20;
 
 /// The extent of a chunk; 1 MiB.
 const CHUNK: u64 = 512;
-
-/// Rows and columns of waves, rounded, so that they can be compressed.
-fn value(row: u64, column: u64) -> f32 {
-    let wave = (row as f32 * 0.011).sin() + (column as f32 * 0.017).cos();
-    (wave * 4096.0).round() / 64.0
-}
 
 /// Runs the conversion.
 pub(super) fn run(options: &FormatsOptions, directory: &Path, peers: &Peers) -> Result<Vec<Line>> {
@@ -80,21 +74,9 @@ fn remove(output: &str) -> Result<()> {
 fn make(name: &str, descriptor: &ArrayDescriptor) -> Result<()> {
     let array = Array::create(name, descriptor)?;
     let extent = descriptor.shape[0];
-    let waves: Vec<f32> = (0..extent)
-        .map(|column| (column as f32 * 0.017).cos())
-        .collect();
-    let mut values = Vec::new();
     for first in (0..extent).step_by(CHUNK as usize) {
         let end = (first + CHUNK).min(extent);
-        values.clear();
-        for row in first..end {
-            let wave = (row as f32 * 0.011).sin();
-            values.extend(
-                waves
-                    .iter()
-                    .map(|other| ((wave + other) * 4096.0).round() / 64.0),
-            );
-        }
+        let values: Vec<f32> = (first * extent..end * extent).map(value).collect();
         array.write(&array.section(&format!("{first}:{end}, :"))?, &values)?;
     }
     Ok(())
@@ -123,7 +105,8 @@ fn is_right(output: &str, extent: u64) -> Result<bool> {
     let step = (extent / 61).max(1);
     let found: Vec<f32> = array.read(&array.section(&format!("::{step}, ::{step}"))?)?;
     let places = || (0..extent).step_by(step as usize);
-    let expected = places().flat_map(|row| places().map(move |column| value(row, column)));
+    let expected =
+        places().flat_map(|row| places().map(move |column| value(row * extent + column)));
     Ok(found.into_iter().eq(expected))
 }
 

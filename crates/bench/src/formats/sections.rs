@@ -6,7 +6,7 @@ use std::time::Instant;
 use outcore::{Arrangement, Array, ArrayDescriptor, ElementType, Order, Result, Section};
 
 use super::peer::{Peer, Peers};
-use super::{FormatsOptions, line, timed};
+use super::{FormatsOptions, line, timed, value};
 use crate::line::Line;
 
 /// The extent of a chunk where the array has 4096.
@@ -63,11 +63,6 @@ fn cases(extent: u64) -> Vec<[Axis; 2]> {
 fn text(axes: &[Axis; 2]) -> String {
     let axis = |(start, end, step): Axis| format!("{start}:{end}:{step}");
     format!("{},{}", axis(axes[0]), axis(axes[1]))
-}
-
-/// The value of an element: its number, as far as f32 holds it.
-fn value(number: u64) -> f32 {
-    (number & 0xff_ffff) as f32
 }
 
 /// Runs every format and case.

@@ -75,6 +75,16 @@ with h5py.File("sparse.h5") as file:
     assert (file["data"][:] == 0).all() and file["data"].id.get_storage_size() == 0
 assert "lz4" in outcore("create", "no.h5", "--shape", "9", "--type", "f32", "--codec", "lz4", fails=True)
 assert "--shard" in outcore("create", "no.h5", "--shape", "9", "--type", "f32", "--shard", "3", fails=True)
+# Programs that write at the same time, each some rows of every chunk.
+for round in range(3):
+    writers = [subprocess.Popen([OUTCORE, "write", "made1.h5", f"{k}::3, :", "--fill", "random", "--seed", str(k + round)],
+                                stdout=subprocess.DEVNULL) for k in range(3)]
+    assert all(writer.wait() == 0 for writer in writers)
+for k in range(3):
+    outcore("create", f"alone{k}.h5", "--shape", "100x37", "--type", "f64", "--codec", "deflate:1")
+    outcore("write", f"alone{k}.h5", f"{k}::3, :", "--fill", "random", "--seed", str(k + 2))
+    with h5py.File("made1.h5") as file, h5py.File(f"alone{k}.h5") as alone:
+        assert (file["deep/data"][k::3] == alone["data"][k::3]).all(), k
 # A chunk that the library's tree has no entry for is not added.
 with h5py.File("gaps.h5", "w") as file:
     gaps = file.create_dataset("data", (40, 40), "f4", chunks=(10, 10), compression="gzip")

@@ -45,6 +45,11 @@ pub(crate) struct FilteredChunks {
     fill: Vec<u8>,
 }
 
+/// Chunks of so many bytes are believed in any file; larger ones only if its bytes
+/// could become them: compressors reach a factor of less than this.
+const BELIEVED: u64 = 256 << 20;
+const MOST_FACTOR: u64 = 40_000;
+
 /// The most bytes that a stored chunk of a dataset may have.
 pub(crate) fn most_stored(grid: &Grid) -> u64 {
     let double = grid.chunk_bytes.saturating_mul(2);
@@ -92,6 +97,13 @@ impl FilteredChunks {
             && let Some((_, place)) = all.iter().find(|(_, one)| one.len > most_stored(grid))
         {
             return Err(format!("a chunk of {} bytes is not believed", place.len).into());
+        }
+        let most = store.len()?.saturating_mul(MOST_FACTOR).max(BELIEVED);
+        if grid.chunk_bytes > most {
+            let bytes = grid.chunk_bytes;
+            return Err(
+                format!("chunks of {bytes} bytes are not believed in a file of so few").into(),
+            );
         }
         let chunk_bytes = usize::try_from(grid.chunk_bytes).map_err(|_| "a chunk is too large")?;
         Ok(Self {
@@ -151,7 +163,7 @@ impl Chunks for FilteredChunks {
     }
 
     fn parallel(&self) -> usize {
-        std::thread::available_parallelism().map_or(1, usize::from)
+        outcore_storage::cores()
     }
 
     fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<()> {

@@ -29,6 +29,7 @@ mod global_heap;
 mod group;
 mod index_in_file;
 mod layout;
+mod messages;
 mod new_index;
 mod object_header;
 mod second_tree;
