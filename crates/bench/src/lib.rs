@@ -16,6 +16,7 @@ mod edges;
 mod exchange;
 mod fft;
 mod files;
+mod formats;
 mod geometry;
 mod global;
 mod gpc;
@@ -49,6 +50,7 @@ pub use collective::{
 pub use contest::{Contestant, contest};
 pub use contract::{ContractOptions, contract, contract_claims, contract_summary};
 pub use disk_resident::{DiskResidentOptions, disk_resident};
+pub use formats::{FormatsOptions, formats};
 pub use global::{GlobalOptions, global, global_peers, global_summary};
 pub use gpc::{GpcOptions, gpc, gpc_summary};
 pub use io::{IoOptions, io};

@@ -5,6 +5,7 @@ mod checksums;
 mod collective;
 mod contract;
 mod disk_resident;
+mod formats;
 mod global;
 mod gpc;
 mod irregular;
@@ -73,6 +74,7 @@ enum Name {
     Gpc(gpc::Gpc),
     Stats(stats::Stats),
     Transpose(transpose::Transpose),
+    Formats(formats::Formats),
     Global(global::Global),
     Contract(contract::Contract),
 }
@@ -267,6 +269,7 @@ impl Bench {
             Name::Gpc(options) => (options.run()?, options.csv),
             Name::Stats(options) => (options.run()?, options.csv),
             Name::Transpose(options) => (options.run()?, options.csv),
+            Name::Formats(options) => (options.run()?, options.csv),
             Name::Global(options) => (options.run()?, options.csv),
             Name::Contract(options) => (options.run()?, options.csv),
         };

@@ -7,7 +7,7 @@ use crate::create::{Shape, parse_shape_argument};
 
 /// How the chunks of a new array are made.
 #[derive(Args)]
-#[command(next_help_heading = "Options of formats with chunks (.zarr)")]
+#[command(next_help_heading = "Options of formats with chunks (.zarr, .h5)")]
 pub(crate) struct Chunking {
     /// The shape of a chunk, as in 256x256 [default: the tiles of the layout, or about 1 MiB]
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape_argument)]
@@ -28,6 +28,14 @@ pub(crate) fn has_chunks(name: &str) -> bool {
             .any(|part| part.len() > 5 && part.ends_with(".zarr"))
 }
 
+/// Whether this is a dataset of an HDF5 file, which holds row order.
+pub(crate) fn is_hdf5(name: &str) -> bool {
+    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
+    // Without a dataset, the colon may be that of an address.
+    let ends = |text: &str| text.ends_with(".h5") || text.ends_with(".hdf5");
+    ends(file) || ends(name)
+}
+
 impl Chunking {
     /// Fails if an option is given that the format of `output` does not have.
     pub(crate) fn check(&self, output: &str) -> Result<(), String> {
@@ -37,9 +45,12 @@ impl Chunking {
             ("--shard", self.shard.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
-            Some((option, _)) if !has_chunks(output) => Err(format!(
+            Some((option, _)) if !has_chunks(output) && !is_hdf5(output) => Err(format!(
                 "{option} is for formats with chunks, and '{output}' is not of such a format; \
-                 a name ending in .zarr is"
+                 names ending in .zarr and .h5 are"
+            )),
+            _ if self.shard.is_some() && !has_chunks(output) => Err(format!(
+                "--shard is for Zarr, and '{output}' is not; a name ending in .zarr is"
             )),
             _ => Ok(()),
         }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, Distribution, ElementType, Error, Fit,
-    LocalPlacement, Result, parse_shape,
+    Arrangement, Array, ArrayDescriptor, ByteOrder, Codecs, Comm, Distribution, ElementType, Error,
+    Fit, LocalPlacement, Result, parse_shape,
 };
 
 use crate::checksums::Checksums;
-use crate::chunks::Chunking;
+use crate::chunks::{Chunking, is_hdf5};
 use crate::rearrange::{Rearrange, Wanted, like};
 use crate::transpose::no_layout_of_raw;
 
@@ -42,6 +42,7 @@ Examples:
   outcore convert field.oc small.npy --type f32 --verify
   outcore convert scan.npy bytes.npy --type u8 --saturate
   outcore convert field.npy s3://bucket/field.zarr --chunks 256x256 --codec zstd:3
+  outcore convert climate.zarr/t climate.h5:/t --codec shuffle,deflate:4 --ranks 2
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
     #[command(flatten)]
@@ -200,6 +201,10 @@ impl Convert {
         }
         if let Some(layout) = &self.layout {
             descriptor.arrangement = layout.clone();
+            if layout.tile.is_none() && is_hdf5(&self.rearrange.output) {
+                // In one piece there is nothing that codecs could encode.
+                descriptor.codecs = Codecs::default();
+            }
         }
         if let Some(byte_order) = self.byte_order {
             descriptor.byte_order = byte_order;

@@ -22,8 +22,9 @@ use crate::ranks::{Ranks, print};
 ///
 /// The ending of PATH says in which format: .oc is outcore's own (a directory
 /// with a descriptor and data), .npy is NumPy's, .zarr is Zarr's version 3 (a name inside
-/// of such a directory makes a group; 'zarr2:NAME' makes version 2), .nc is classic NetCDF
-/// (perhaps with the name of the variable, as in out.nc:temperature); 'raw:FILE?shape=...&type=...'
+/// of such a directory makes a group; 'zarr2:NAME' makes version 2), .h5 is HDF5
+/// (file.h5:/group/data names the dataset), .nc is classic NetCDF (perhaps with the name of the
+/// variable, as in out.nc:temperature); 'raw:FILE?shape=...&type=...'
 /// makes a plain binary file and says there what the options --shape, --type,
 /// --layout and --byte-order say for the others. An array of zeros is sparse:
 /// it takes no time and no space, whatever its size.
@@ -36,6 +37,7 @@ Examples:
   outcore create climate.zarr/t --shape 365x720x1440 --type f32 --chunks 1x720x1440 --codec zstd:3
   outcore create safe.oc --shape 4096x4096 --type f64 --checksums
   outcore create ocean.nc:depth --shape 720x1440 --type f32 --attribute units=m
+  outcore create run.h5:/fields/t --shape 4096x4096 --type f32 --chunks 256x256 --codec shuffle,deflate:4
   outcore create big.oc --shape 524288x524288 --type f32            (1 TiB, at once)
   outcore create wide.oc --shape 65536x65536 --type f64 --stripe-unit 1MiB \\
       --stripe-directory /disk1 --stripe-directory /disk2")]

@@ -16,7 +16,7 @@ use outcore_apps::stats::Part;
 use serde_json::{Map, json};
 
 use crate::bytes;
-use crate::chunks::has_chunks;
+use crate::chunks::{has_chunks, is_hdf5};
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
@@ -239,9 +239,7 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
             descriptor.arrangement.order = Order::Row;
         }
     }
-    if has_chunks(output) {
-        descriptor.codecs = old.codecs.clone();
-        descriptor.shard = old.shard.clone();
+    if has_chunks(output) || is_hdf5(output) {
         descriptor.fill_value = old.fill_value.clone();
         descriptor.axis_names = old.axis_names.clone();
     }
@@ -250,6 +248,13 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
     }
     if is_hdf5(output) {
         descriptor.arrangement.order = Order::Row;
+        descriptor.codecs = old.codecs.in_hdf5();
+    } else if has_chunks(output) {
+        descriptor.shard = old.shard.clone();
+        descriptor.codecs = match output.starts_with("zarr2:") {
+            true => old.codecs.clone(),
+            false => old.codecs.in_zarr3(),
+        };
     }
     if has_chunks(output) || is_hdf5(output) || output.trim_end_matches('/').ends_with(".oc") {
         descriptor.attributes = old.attributes.clone();
@@ -260,14 +265,6 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
         descriptor.attributes = old.attributes.clone();
     }
     descriptor
-}
-
-/// Whether this is a dataset of an HDF5 file, which holds row order.
-fn is_hdf5(name: &str) -> bool {
-    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
-    // Without a dataset, the colon may be that of an address.
-    let ends = |text: &str| text.ends_with(".h5") || text.ends_with(".hdf5");
-    ends(file) || ends(name)
 }
 
 /// How it went.

@@ -247,6 +247,14 @@ impl Runs {
         Passes(runs)
     }
 
+    /// How many tiles hold elements of the section; 0 where the layout has no tiles.
+    pub fn tile_count(&self) -> u64 {
+        match (&self.tiles, self.nest.first) {
+            (Some(tiles), Some(_)) => tiles.count(),
+            _ => 0,
+        }
+    }
+
     /// The runs of each tile that holds some, tile by tile, in file order; nothing
     /// where the layout has no tiles.
     pub fn tiles(&self) -> impl Iterator<Item = Runs> + Send + use<> {

@@ -88,6 +88,22 @@ impl Tiles {
         }
     }
 
+    /// How many there are: along each axis, one after another.
+    pub(crate) fn count(&self) -> u64 {
+        let along = self.axes.iter().map(|axis| {
+            let (mut axis, mut count) = (axis.clone(), 0u64);
+            axis.enter(0);
+            loop {
+                count += 1;
+                if axis.to >= axis.section.count() {
+                    return count;
+                }
+                axis.enter(axis.to);
+            }
+        });
+        along.fold(1, u64::saturating_mul)
+    }
+
     /// The same tiles, from the first.
     pub(crate) fn restarted(&self) -> Self {
         let mut tiles = self.clone();

@@ -366,8 +366,16 @@ fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
     if !replace {
         return Err(Error::format(
             name,
-            "something of this name exists already; remove it, or ask for it to be replaced \
-             (--force)",
+            match place {
+                Location::Hdf5 { .. } => {
+                    "the file exists already, and datasets are not added to files; name another \
+                     file (h5copy joins the two), or ask for it to be replaced (--force)"
+                }
+                _ => {
+                    "something of this name exists already; remove it, or ask for it to be \
+                     replaced (--force)"
+                }
+            },
         ));
     }
     let same_kind = match place {

@@ -9,15 +9,16 @@
 //! chunk. When a write returns, the chunk is in its place.
 //!
 //! A chunk that was used in part is kept decoded for the next request, as far as
-//! [`KEPT`] bytes go, and forgotten when it is written. Stores that may be written
-//! keep nothing, since others may write too.
+//! [`KEPT`] bytes go, and forgotten when it is written; one that can be read in parts
+//! is kept when it is wanted a second time. A request for more chunks than can be kept
+//! keeps none. Stores that may be written keep nothing, since others may write too.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::range_lock::RangeLock;
@@ -27,8 +28,15 @@ use crate::threads::for_each;
 /// The bytes of decoded chunks that a store keeps for the next request.
 const KEPT: usize = 8 << 20;
 
+/// More chunks are not kept, however small: they are looked through one by one.
+const MOST_KEPT: usize = 64;
+
 /// Work of fewer bytes is not worth another thread.
 const SMALL: u64 = 1 << 20;
+
+/// A request to a chunk that can be read in parts is at least as much work as so many
+/// bytes.
+const REQUEST: u64 = 16 << 10;
 
 /// The memory that the threads of a batch may use.
 const ROOM: u64 = 32 << 20;
@@ -71,9 +79,11 @@ impl Drop for Crew {
     }
 }
 
-/// The processors of this machine.
-pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// The processors that this process may use; asked once, since the answer takes the
+/// system longer than a short read.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Where the chunks of a store are, and how they are encoded.
@@ -106,19 +116,39 @@ pub trait Chunks: Debug + Send + Sync {
     /// Keeps out others who change parts of the chunk; `None`: there are no locks.
     fn lock(&self, index: u64) -> Result<Option<RangeLock<'_>>>;
 
+    /// Keeps out others while a whole chunk is replaced; `None`: that is one step for
+    /// everybody else anyway.
+    fn lock_whole(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
+        let _ = index;
+        Ok(None)
+    }
+
+    /// Keeps out those who change a chunk while it is read; `None`: who reads sees it
+    /// before or after a change anyway.
+    fn lock_shared(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
+        let _ = index;
+        Ok(None)
+    }
+
     /// Returns when every chunk written is on stable storage.
     fn sync(&self) -> Result<()>;
 }
 
-/// A chunk that is kept decoded.
-type Kept = (u64, Arc<Vec<u8>>);
+/// What is kept of earlier requests, the latest first.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Chunks, decoded.
+    chunks: VecDeque<(u64, Arc<Vec<u8>>)>,
+    /// Chunks of which only parts were read.
+    seen: VecDeque<u64>,
+}
 
 /// A store of chunks.
 #[derive(Debug)]
 pub struct ChunkStore {
     chunks: Arc<dyn Chunks>,
-    /// The latest first; `None` if nothing is kept.
-    kept: Option<Mutex<VecDeque<Kept>>>,
+    /// `None` if nothing is kept.
+    kept: Option<Mutex<Kept>>,
 }
 
 /// The part of a transfer that lies in one chunk.
@@ -147,37 +177,85 @@ impl ChunkStore {
         &*self.chunks
     }
 
+    /// How many chunks are kept.
+    fn most_kept(&self) -> usize {
+        match (&self.kept, self.chunks.chunk_bytes()) {
+            (Some(_), size) if 2 * size <= KEPT => (KEPT / size.max(1)).min(MOST_KEPT),
+            _ => 0,
+        }
+    }
+
+    /// Whether a request for so many chunks keeps them.
+    pub fn keeps(&self, chunks: u64) -> bool {
+        chunks <= self.most_kept() as u64
+    }
+
+    /// A chunk that was kept.
+    pub fn kept_chunk(&self, index: u64) -> Option<Arc<Vec<u8>>> {
+        let kept = self.kept()?;
+        let mut all = kept.chunks.iter();
+        let found = all.find(|(at, _)| *at == index)?;
+        Some(Arc::clone(&found.1))
+    }
+
+    /// Whether a chunk of which parts can be read is wanted again, and so worth to be
+    /// read whole; remembers that it was wanted.
+    fn is_again(&self, index: u64) -> bool {
+        let most = self.most_kept();
+        let Some(mut kept) = self.kept() else {
+            return false;
+        };
+        if let Some(at) = kept.seen.iter().position(|seen| *seen == index) {
+            kept.seen.remove(at);
+            return true;
+        }
+        kept.seen.truncate(most.saturating_sub(1));
+        kept.seen.push_front(index);
+        false
+    }
+
     /// Shows a chunk of which at least the bytes `wanted` are there; `scratch` is
-    /// used for it.
+    /// used for it. With `keep` it is kept if it is used in part.
     pub fn view(
         &self,
         index: u64,
         wanted: &[Range<usize>],
+        keep: bool,
         scratch: &mut Vec<u8>,
         see: &mut dyn FnMut(&[u8]),
     ) -> Result<()> {
-        let size = self.chunks.chunk_bytes();
-        let parts = self.chunks.has_parts();
-        if let Some(kept) = self.kept().filter(|_| !parts) {
-            let found = kept.iter().position(|(kept, _)| *kept == index);
-            if let Some(bytes) = found.map(|at| Arc::clone(&kept[at].1)) {
-                drop(kept);
-                see(&bytes);
-                return Ok(());
-            }
+        if let Some(bytes) = self.kept_chunk(index) {
+            see(&bytes);
+            return Ok(());
         }
+        let size = self.chunks.chunk_bytes();
+        let used: usize = wanted.iter().map(|range| range.len()).sum();
+        let keep = keep && used < size && (!self.chunks.has_parts() || self.is_again(index));
+        let whole = 0..size;
+        let wanted = match keep {
+            true => std::slice::from_ref(&whole),
+            false => wanted,
+        };
         if scratch.len() != size {
             scratch.clear();
             reserve(scratch, size).map_err(|source| Error::read(self.name(), 0, source))?;
             scratch.resize(size, 0);
         }
+        let lock = self.chunks.lock_shared(index)?;
         self.chunks.read(index, wanted, scratch)?;
+        drop(lock);
         see(scratch);
-        let used: usize = wanted.iter().map(|range| range.len()).sum();
-        if !parts && used < size && 2 * size <= KEPT {
+        if keep {
             self.keep(index, scratch);
         }
         Ok(())
+    }
+
+    /// Reads a whole chunk straight into its place.
+    pub fn read_whole(&self, index: u64, out: &mut [u8]) -> Result<()> {
+        let whole = 0..out.len();
+        let _lock = self.chunks.lock_shared(index)?;
+        self.chunks.read(index, std::slice::from_ref(&whole), out)
     }
 
     /// Changes a part of a chunk, or all of it.
@@ -195,7 +273,7 @@ impl ChunkStore {
             scratch.resize(size, 0);
         }
         let lock = match covered {
-            true => None,
+            true => self.chunks.lock_whole(index)?,
             false => self.chunks.lock(index)?,
         };
         if !covered {
@@ -204,46 +282,53 @@ impl ChunkStore {
                 .read(index, std::slice::from_ref(&whole), scratch)?;
         }
         change(scratch);
-        self.put(index, scratch)?;
+        self.replace(index, scratch)?;
         drop(lock);
         Ok(())
     }
 
     /// Puts a whole chunk in its place.
     pub fn put(&self, index: u64, data: &[u8]) -> Result<()> {
+        let _lock = self.chunks.lock_whole(index)?;
+        self.replace(index, data)
+    }
+
+    /// As `put`, by who holds the lock.
+    fn replace(&self, index: u64, data: &[u8]) -> Result<()> {
         self.chunks.write(index, data)?;
         if let Some(mut kept) = self.kept() {
-            kept.retain(|(at, _)| *at != index);
+            kept.chunks.retain(|(at, _)| *at != index);
         }
         Ok(())
     }
 
-    fn kept(&self) -> Option<MutexGuard<'_, VecDeque<Kept>>> {
+    fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
         let kept = self.kept.as_ref()?;
         Some(kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn keep(&self, index: u64, bytes: &[u8]) {
+    /// Keeps a chunk; the memory of one that is forgotten comes back for it.
+    fn keep(&self, index: u64, bytes: &mut Vec<u8>) {
+        let most = self.most_kept();
         let Some(mut kept) = self.kept() else {
             return;
         };
-        if kept.iter().any(|(at, _)| *at == index) {
+        if kept.chunks.iter().any(|(at, _)| *at == index) {
             return;
         }
-        let most = (KEPT / bytes.len().max(1)).max(1);
-        // What is dropped gives its memory to what comes.
         let mut room = Vec::new();
-        while kept.len() >= most {
-            match kept.pop_back().map(|(_, bytes)| Arc::try_unwrap(bytes)) {
+        while kept.chunks.len() >= most.max(1) {
+            match kept
+                .chunks
+                .pop_back()
+                .map(|(_, bytes)| Arc::try_unwrap(bytes))
+            {
                 Some(Ok(bytes)) => room = bytes,
                 _ => continue,
             }
         }
-        room.clear();
-        if reserve(&mut room, bytes.len()).is_ok() {
-            room.extend_from_slice(bytes);
-            kept.push_front((index, Arc::new(room)));
-        }
+        let bytes = std::mem::replace(bytes, room);
+        kept.chunks.push_front((index, Arc::new(bytes)));
     }
 
     /// The parts of a transfer of `len` bytes at `offset`, chunk by chunk.
@@ -281,11 +366,15 @@ impl ChunkStore {
         Ok(())
     }
 
-    /// The threads for work on so many chunks with `room` bytes for
+    /// The threads for work on `useful` bytes of so many chunks with `room` bytes for
     /// all of them.
-    pub fn crew(&self, chunks: u64, room: u64) -> Crew {
+    pub fn crew(&self, chunks: u64, useful: u64, room: u64) -> Crew {
         let (parallel, size) = (self.chunks.parallel(), self.chunks.chunk_bytes() as u64);
-        let worth = chunks.saturating_mul(size) > SMALL || parallel > cores();
+        let work = match self.chunks.has_parts() {
+            true => useful.max(chunks.saturating_mul(REQUEST.min(size))),
+            false => chunks.saturating_mul(size),
+        };
+        let worth = work > SMALL || parallel > cores();
         if chunks < 2 || !worth {
             return Crew::of(1);
         }
@@ -364,20 +453,22 @@ impl Store for ChunkStore {
         }
         parts.sort_by_key(|(index, range, _)| (*index, range.start));
         // 2. Each chunk is decoded once; one that is wanted whole, in place.
+        let useful = parts.iter().map(|(_, range, _)| range.len() as u64).sum();
         let groups: Vec<_> = parts.chunk_by_mut(|a, b| a.0 == b.0).collect();
-        let crew = self.crew(groups.len() as u64, ROOM);
+        let count = groups.len() as u64;
+        let (crew, keep) = (self.crew(count, useful, ROOM), self.keeps(count));
         let scratch = Mutex::new(Vec::new());
         crew.each(groups.into_iter(), |group| {
             let index = group[0].0;
             if let [(_, range, piece)] = group
                 && range.len() == self.chunks.chunk_bytes()
             {
-                return self.chunks.read(index, std::slice::from_ref(range), piece);
+                return self.read_whole(index, piece);
             }
             let spare = scratch.lock().map_or(None, |mut all| all.pop());
             let mut room = spare.unwrap_or_default();
             let wanted: Vec<_> = group.iter().map(|(_, range, _)| range.clone()).collect();
-            let done = self.view(index, &wanted, &mut room, &mut |bytes| {
+            let done = self.view(index, &wanted, keep, &mut room, &mut |bytes| {
                 for (_, range, piece) in &mut *group {
                     piece.copy_from_slice(&bytes[range.clone()]);
                 }
@@ -403,8 +494,9 @@ impl Store for ChunkStore {
         }
         parts.sort_by_key(|(index, range, _)| (*index, range.start));
         let groups: Vec<_> = parts.chunk_by(|a, b| a.0 == b.0).collect();
-        let crew = self.crew(groups.len() as u64, ROOM);
         let size = self.chunks.chunk_bytes();
+        let count = groups.len() as u64;
+        let crew = self.crew(count, count.saturating_mul(size as u64), ROOM);
         crew.each(groups.into_iter(), |group| {
             if let [(index, _, piece)] = group
                 && piece.len() == size

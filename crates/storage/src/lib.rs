@@ -79,7 +79,7 @@ pub use address::{Address, Scheme};
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
 pub use blocks::Blocks;
 pub use checked::{BlockFault, CheckedStore};
-pub use chunked::{ChunkStore, Chunks, Crew};
+pub use chunked::{ChunkStore, Chunks, Crew, cores};
 pub use counted::{CountedStore, Counts, Request, RequestKind};
 pub use device::{Device, DeviceModel, Queues};
 pub use directory::Directory;

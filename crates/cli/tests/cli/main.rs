@@ -15,6 +15,7 @@ mod crash;
 mod edge_sweep;
 mod explain;
 mod formats;
+mod formats_bench;
 mod full_disk;
 mod html;
 mod interrupt;

@@ -15,6 +15,7 @@ mod compressors;
 mod lz4;
 mod shuffle;
 mod text;
+mod translated;
 
 use std::cell::RefCell;
 
@@ -234,13 +235,18 @@ impl Codecs {
         }
         with_memory(|[from, to]| {
             for (at, step) in later.iter().enumerate().rev() {
-                let len = lengths[at + 1].ok_or("two steps of its chain compress")?;
-                to.resize(len, 0);
                 let read = if at + 1 == later.len() {
                     data
                 } else {
                     &from[..]
                 };
+                // Behind a step that compresses, what is there says how long it was.
+                let len = match (lengths[at + 1], step) {
+                    (Some(len), _) => len,
+                    (None, Codec::Crc32c | Codec::Fletcher32) => read.len().saturating_sub(4),
+                    (None, _) => read.len(),
+                };
+                to.resize(len, 0);
                 step.decode(read, to)?;
                 std::mem::swap(from, to);
             }
@@ -278,6 +284,8 @@ mod tests {
             "shuffle,deflate:4,fletcher32",
             "zstd:1,crc32c",
             "shuffle,crc32c,zstd:1",
+            "deflate:4,shuffle,fletcher32",
+            "zstd:1,crc32c,shuffle",
             "blosc:lz4:5:shuffle",
             "blosc:zstd:3:bitshuffle",
             "blosc:blosclz:9:none",

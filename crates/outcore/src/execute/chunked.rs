@@ -43,26 +43,39 @@ pub(super) fn execute(
     transfer: Transfer<'_>,
 ) -> Result<()> {
     let size = store.chunks().chunk_bytes() as u64;
-    let extent = plan.runs.footprint(0);
-    let chunks = match extent.end {
-        0 => 0,
-        end => (end - 1) / size - extent.start / size + 1,
-    };
-    let crew = store.crew(chunks, room);
+    let chunks = plan.runs.tile_count();
+    let mut tiles = plan.runs.tiles();
     match transfer {
         Transfer::Read(buffer) => {
             let target = Target(buffer.as_mut_ptr(), buffer.len());
             let target = &target;
-            crew.each(plan.runs.tiles(), |runs| {
+            // 1. What was kept needs no threads.
+            let missing = tiles.by_ref().find(|runs| {
+                let start = runs.first_offset() / size * size;
+                let Some(bytes) = store.kept_chunk(start / size) else {
+                    return true;
+                };
+                for pass in runs.passes() {
+                    // SAFETY: as below.
+                    unsafe { gather_to(&pass, &bytes, start, (target.0, target.1)) };
+                }
+                false
+            });
+            let Some(missing) = missing else {
+                return Ok(());
+            };
+            // 2. The others, from the first that was not.
+            let crew = store.crew(chunks, target.1 as u64, room);
+            let keep = store.keeps(chunks);
+            crew.each(std::iter::once(missing).chain(tiles), |runs| {
                 // SAFETY: the buffer is borrowed for the call; runs of different
                 // tiles, and of one, share no byte of it.
-                unsafe { read_chunk(&runs, size, store, target) }
+                unsafe { read_chunk(&runs, keep, store, target) }
             })?;
         }
         Transfer::Write(data) => {
-            crew.each(plan.runs.tiles(), |runs| {
-                write_chunk(&runs, plan.swap, store, data)
-            })?;
+            let crew = store.crew(chunks, chunks.saturating_mul(size), room);
+            crew.each(tiles, |runs| write_chunk(&runs, plan.swap, store, data))?;
         }
     }
     Ok(())
@@ -75,10 +88,11 @@ pub(super) fn execute(
 /// The target can be written, and nobody else writes these bytes of it.
 unsafe fn read_chunk(
     runs: &Runs,
-    size: u64,
+    keep: bool,
     store: &ChunkStore,
     target: &Target,
 ) -> outcore_storage::Result<()> {
+    let size = store.chunks().chunk_bytes() as u64;
     let index = runs.first_offset() / size;
     let start = index * size;
     let mut passes = runs.passes();
@@ -94,17 +108,14 @@ unsafe fn read_chunk(
         );
         // SAFETY: inside the target, and these bytes are the caller's alone.
         let whole = unsafe { std::slice::from_raw_parts_mut(target.0.add(at), size as usize) };
-        let all = 0..size as usize;
-        return store
-            .chunks()
-            .read(index, std::slice::from_ref(&all), whole);
+        return store.read_whole(index, whole);
     }
     let wanted = match store.chunks().has_parts() {
         true => stretches(runs, start),
         false => std::iter::once(0..runs.totals().1 as usize).collect(),
     };
     with_scratch(|scratch| {
-        store.view(index, &wanted, scratch, &mut |bytes| {
+        store.view(index, &wanted, keep, scratch, &mut |bytes| {
             for pass in runs.passes() {
                 // SAFETY: as the caller says.
                 unsafe { gather_to(&pass, bytes, start, (target.0, target.1)) };

@@ -186,6 +186,7 @@ pub(crate) fn choose(source: &Layout, target: &Layout, room: u64, reads: Reads) 
         to.fill(&mut block, most);
         from.fill(&mut block, most);
     }
+    cut_at_tiles(&mut block, target);
     even_out(
         &mut block,
         target.shape(),
@@ -196,6 +197,16 @@ pub(crate) fn choose(source: &Layout, target: &Layout, room: u64, reads: Reads) 
         read: from.piece(&block).saturating_mul(size),
         write: to.piece(&block).saturating_mul(size),
         block,
+    }
+}
+
+/// Makes blocks end where tiles of the target do, so that no tile is written in parts.
+fn cut_at_tiles(block: &mut [u64], target: &Layout) {
+    let tiles = target.tile().unwrap_or_default().iter();
+    for ((extent, tile), whole) in block.iter_mut().zip(tiles).zip(target.shape()) {
+        if *extent > *tile && *extent < *whole {
+            *extent -= *extent % *tile;
+        }
     }
 }
 
@@ -273,6 +284,22 @@ mod tests {
         let choice = choose(&tiled, &row, 512 << 10, Reads::Requests);
         // Half a tile, which is still one piece, of each of four.
         assert_eq!((choice.read, choice.write), (128 << 10, 512 << 10));
+    }
+
+    #[test]
+    fn tiles_are_written_whole() {
+        let shape = [1000, 1000];
+        let (from, to) = (
+            layout(&shape, "tiled:100x100"),
+            layout(&shape, "tiled:64x64"),
+        );
+        for room in [64 << 10, 256 << 10, 1 << 20] {
+            let block = choose(&from, &to, room, Reads::Requests).block;
+            let along = block
+                .iter()
+                .all(|extent| extent % 64 == 0 || *extent == 1000);
+            assert!(along, "{room}: {block:?}");
+        }
     }
 
     #[test]

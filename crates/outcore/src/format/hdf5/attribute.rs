@@ -90,7 +90,8 @@ pub(crate) fn all(source: &Source, header: &ObjectHeader) -> Parsed<Vec<Attribut
         let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
         if let (Some(heap), Some(tree)) = (heap, tree) {
             let heap = FractalHeap::read(source, heap)?;
-            second_tree::walk(source, tree, NAME_RECORDS, &mut |_, record| {
+            second_tree::walk(source, tree, NAME_RECORDS, &mut |found| {
+                let record = found.bytes;
                 let mut fields = Fields::little("a record of an attribute", record);
                 let object = heap.object(fields.bytes(heap.id_len())?);
                 object.and_then(|data| add(&data)).or_else(left_out)
@@ -144,7 +145,7 @@ fn parse(source: &Source, data: &[u8]) -> Parsed<Attribute> {
 
 impl Attribute {
     /// The value; `None` if it has no form.
-    fn value(&self, source: &Source) -> Parsed<Option<Value>> {
+    pub(crate) fn value(&self, source: &Source) -> Parsed<Option<Value>> {
         let count = self.space.count()?;
         if count > MOST_VALUES {
             return Ok(None);

@@ -12,6 +12,7 @@ use super::first_tree;
 use super::fixed_array;
 use super::layout::{Chunking, Index};
 use super::second_tree;
+use super::slot::{Form, Slot};
 use super::source::Source;
 use crate::format::fields::{Fields, Parsed};
 
@@ -31,6 +32,15 @@ pub(crate) struct Place {
     pub(crate) len: u64,
     /// A bit for each filter that was not applied.
     pub(crate) skipped: u32,
+}
+
+/// What an index has of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    /// Where the chunk is, as an address still; `None` if it was never written.
+    pub(crate) place: Option<Place>,
+    /// Where the entry stands.
+    pub(crate) slot: Slot,
 }
 
 /// The grid of chunks of a dataset.
@@ -144,40 +154,13 @@ impl Table {
         if grid.count()? == 0 {
             return Ok(Self::Listed(Vec::new()));
         }
-        let mut list = List {
-            source,
-            grid,
-            entries: Vec::new(),
-        };
-        match &chunking.index {
-            Index::Tree => list.tree(address)?,
-            Index::Single(filtered) => {
-                let (len, skipped) = filtered.unwrap_or((grid.chunk_bytes, 0));
-                list.add(Some(0), address, len, skipped)?;
-            }
-            Index::Implicit if grid.counts[1..] == grid.limits[1..] => {
-                let offset = source.place(address)?;
-                return Ok(Self::Consecutive(offset));
-            }
-            Index::Implicit => list.implicit(address)?,
-            Index::FixedArray => {
-                let array = fixed_array::FixedArray::read(source, address)?;
-                array.walk(source, grid.chunk_bytes, &mut |position, place| {
-                    list.at_position(position, 0, place)
-                })?;
-            }
-            Index::ExtensibleArray => {
-                let endless = grid.limits.iter().position(|limit| *limit == u64::MAX);
-                let slowest = endless.unwrap_or(0);
-                extensible_array::walk(
-                    source,
-                    address,
-                    grid.chunk_bytes,
-                    &mut |position, place| list.at_position(position, slowest, place),
-                )?;
-            }
-            Index::SecondTree => list.second_tree(address)?,
+        if let Index::Implicit = chunking.index
+            && grid.counts[1..] == grid.limits[1..]
+        {
+            return Ok(Self::Consecutive(source.place(address)?));
         }
+        let mut list = List::new(source, grid);
+        list.take(&chunking.index, address)?;
         let mut entries = list.entries;
         entries.sort_unstable_by_key(|(number, _)| *number);
         if entries.windows(2).any(|pair| pair[0].0 == pair[1].0) {
@@ -226,14 +209,78 @@ impl Table {
     }
 }
 
+/// Where the entries of the chunks stand, in the order of their numbers.
+pub(crate) fn slots(source: &Source, chunking: &Chunking, grid: &Grid) -> Parsed<Vec<(u64, Slot)>> {
+    let Some(address) = chunking.address else {
+        return Ok(Vec::new());
+    };
+    let mut list = List::new(source, grid);
+    list.slots = Some(Vec::new());
+    list.take(&chunking.index, address)?;
+    let mut slots = list.slots.unwrap_or_default();
+    slots.sort_unstable_by_key(|(number, _)| *number);
+    let twice = slots.windows(2).any(|pair| pair[0].0 == pair[1].0);
+    let mut all = slots.iter();
+    if twice || all.any(|(_, slot)| !slot.is_inside(source.offset_size)) {
+        return Err("a chunk index is damaged".into());
+    }
+    Ok(slots)
+}
+
 /// A list that is being made.
 struct List<'a> {
     source: &'a Source,
     grid: &'a Grid,
     entries: Vec<(u64, Place)>,
+    /// Where the entries stand, if somebody wants to know.
+    slots: Option<Vec<(u64, Slot)>>,
 }
 
-impl List<'_> {
+impl<'a> List<'a> {
+    fn new(source: &'a Source, grid: &'a Grid) -> Self {
+        Self {
+            source,
+            grid,
+            entries: Vec::new(),
+            slots: None,
+        }
+    }
+
+    /// Takes all entries of the index at `address`.
+    fn take(&mut self, index: &Index, address: u64) -> Parsed<()> {
+        let (source, grid) = (self.source, self.grid);
+        match index {
+            Index::Tree => self.tree(address),
+            Index::Single(None) => self.add(Some(0), address, grid.chunk_bytes, 0),
+            Index::Single(Some((len, skipped, slot))) => {
+                self.note(Some(0), *slot);
+                self.add(Some(0), address, *len, *skipped)
+            }
+            Index::Implicit => self.implicit(address),
+            Index::FixedArray => {
+                let array = fixed_array::FixedArray::read(source, address)?;
+                array.walk(source, grid.chunk_bytes, &mut |position, entry| {
+                    self.at_position(position, 0, entry)
+                })
+            }
+            Index::ExtensibleArray => {
+                let endless = grid.limits.iter().position(|limit| *limit == u64::MAX);
+                let slowest = endless.unwrap_or(0);
+                extensible_array::walk(source, address, grid.chunk_bytes, &mut |position, entry| {
+                    self.at_position(position, slowest, entry)
+                })
+            }
+            Index::SecondTree => self.second_tree(address),
+        }
+    }
+
+    /// Remembers where the entry of a chunk stands.
+    fn note(&mut self, number: Option<u64>, slot: Slot) {
+        if let (Some(slots), Some(number)) = (&mut self.slots, number) {
+            slots.push((number, slot));
+        }
+    }
+
     fn add(&mut self, number: Option<u64>, address: u64, len: u64, skipped: u32) -> Parsed<()> {
         let Some(number) = number else {
             return Ok(());
@@ -253,16 +300,20 @@ impl List<'_> {
         Ok(())
     }
 
-    /// An entry of an array of chunks, whose `offset` is an address still.
-    fn at_position(&mut self, position: u64, slowest: usize, place: Place) -> Parsed<()> {
+    /// An entry of an array of chunks.
+    fn at_position(&mut self, position: u64, slowest: usize, entry: Entry) -> Parsed<()> {
         let number = self.grid.number_of_position(position, slowest);
-        self.add(number, place.offset, place.len, place.skipped)
+        self.note(number, entry.slot);
+        match entry.place {
+            Some(place) => self.add(number, place.offset, place.len, place.skipped),
+            None => Ok(()),
+        }
     }
 
     fn tree(&mut self, address: u64) -> Parsed<()> {
         let axes = self.grid.chunk.len();
         let kind = first_tree::Kind::Chunks(axes + 1);
-        first_tree::walk(self.source, address, kind, &mut |key, chunk| {
+        first_tree::walk(self.source, address, kind, &mut |at, key, chunk| {
             let mut fields = Fields::little("a key of a chunk", key);
             let (len, skipped) = (fields.u32()?, fields.u32()?);
             let mut place = Vec::with_capacity(axes);
@@ -273,7 +324,17 @@ impl List<'_> {
                 }
                 place.push(start / extent);
             }
-            self.add(self.grid.number(&place), chunk, len.into(), skipped)
+            let number = self.grid.number(&place);
+            let slot = Slot {
+                offset: self.source.place(at)?,
+                form: Form::LengthFirst {
+                    width: 4,
+                    gap: 8 * (axes as u16 + 1),
+                },
+                covered: None,
+            };
+            self.note(number, slot);
+            self.add(number, chunk, len.into(), skipped)
         })
     }
 
@@ -281,19 +342,26 @@ impl List<'_> {
         let source = self.source;
         let axes = self.grid.chunk.len();
         let kinds = [PLAIN_RECORDS, FILTERED_RECORDS];
-        second_tree::walk(source, address, &kinds, &mut |kind, record| {
-            let mut fields = Fields::little("a record of a chunk", record);
+        second_tree::walk(source, address, &kinds, &mut |record| {
+            let mut fields = Fields::little("a record of a chunk", record.bytes);
             let chunk = source.defined(&mut fields)?;
-            let (len, skipped) = match kind {
-                FILTERED_RECORDS => {
-                    let others = source.offset_size + 4 + 8 * axes;
-                    let width = record.len().saturating_sub(others);
-                    (fields.uint(width)?, fields.u32()?)
-                }
+            let others = source.offset_size + 4 + 8 * axes;
+            let width = record.bytes.len().saturating_sub(others);
+            let (len, skipped) = match record.kind {
+                FILTERED_RECORDS => (fields.uint(width)?, fields.u32()?),
                 _ => (self.grid.chunk_bytes, 0),
             };
             let place: Vec<u64> = (0..axes).map(|_| fields.u64()).collect::<Parsed<_>>()?;
-            self.add(self.grid.number(&place), chunk, len, skipped)
+            let number = self.grid.number(&place);
+            if record.kind == FILTERED_RECORDS {
+                let slot = Slot {
+                    offset: source.place(record.address)?,
+                    form: Form::AddressFirst { width: width as u8 },
+                    covered: Some((source.place(record.node.0)?, record.node.1 as u32)),
+                };
+                self.note(number, slot);
+            }
+            self.add(number, chunk, len, skipped)
         })
     }
 

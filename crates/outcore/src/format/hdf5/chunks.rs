@@ -1,6 +1,6 @@
-//! [`FilteredChunks`]: chunks that were changed by filters before they were
-//! stored.
+//! [`FilteredChunks`]: chunks that are changed by filters before they are stored.
 
+use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,27 +9,55 @@ use outcore_storage::{Chunks, Error, RangeLock, Result, Store};
 
 use super::chunk_index::{Grid, Place};
 use super::filters::Filter;
+use super::index_in_file::IndexInFile;
 use crate::codec::{Codec, Codecs};
 use crate::format::fields::Parsed;
 
 /// Stored chunks longer than their content by more than this are not believed.
 const MOST_OVERHEAD: u64 = 1 << 16;
 
+thread_local! {
+    /// A chunk as it is stored.
+    static STORED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A larger buffer is given back after its use.
+const SMALL: usize = 4 << 20;
+
+/// How the places of chunks are known.
+#[derive(Debug)]
+pub(crate) enum Places {
+    /// In the order of the numbers of chunks; nobody writes.
+    Known(Vec<(u64, Place)>),
+    /// Whatever the file says at the time.
+    InFile(IndexInFile),
+}
+
 /// The chunks of a dataset.
 #[derive(Debug)]
 pub(crate) struct FilteredChunks {
-    pub(crate) store: Arc<dyn Store>,
-    /// In the order of their numbers.
-    pub(crate) table: Vec<(u64, Place)>,
-    pub(crate) steps: Vec<Codec>,
-    pub(crate) count: u64,
-    pub(crate) chunk_bytes: usize,
+    store: Arc<dyn Store>,
+    places: Places,
+    codecs: Codecs,
+    count: u64,
+    chunk_bytes: usize,
     /// The bytes of an element that was never written; zeros if empty.
-    pub(crate) fill: Vec<u8>,
+    fill: Vec<u8>,
+}
+
+/// Chunks of so many bytes are believed in any file; larger ones only if its bytes
+/// could become them: compressors reach a factor of less than this.
+const BELIEVED: u64 = 256 << 20;
+const MOST_FACTOR: u64 = 40_000;
+
+/// The most bytes that a stored chunk of a dataset may have.
+pub(crate) fn most_stored(grid: &Grid) -> u64 {
+    let double = grid.chunk_bytes.saturating_mul(2);
+    double.saturating_add(MOST_OVERHEAD)
 }
 
 /// The filters as codecs, for elements of so many bytes.
-pub(crate) fn codecs(filters: &[Filter], element: u64) -> Parsed<Vec<Codec>> {
+pub(crate) fn codecs(filters: &[Filter], element: u64) -> Parsed<Codecs> {
     let setting = |filter: &Filter, at: usize| filter.settings.get(at).copied();
     let steps = filters.iter().map(|filter| match filter.id {
         1 => Ok(Codec::Deflate {
@@ -54,37 +82,62 @@ pub(crate) fn codecs(filters: &[Filter], element: u64) -> Parsed<Vec<Codec>> {
         .into()),
     });
     let steps: Vec<Codec> = steps.collect::<Parsed<_>>()?;
-    Codecs::new(steps.clone())?;
-    Ok(steps)
+    Ok(Codecs::new(steps)?)
 }
 
 impl FilteredChunks {
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        table: Vec<(u64, Place)>,
-        steps: Vec<Codec>,
+        places: Places,
+        codecs: Codecs,
         grid: &Grid,
         fill: Option<Vec<u8>>,
     ) -> Parsed<Self> {
-        for (_, place) in &table {
-            if place.len
-                > grid
-                    .chunk_bytes
-                    .saturating_mul(2)
-                    .saturating_add(MOST_OVERHEAD)
-            {
-                return Err(format!("a chunk of {} bytes is not believed", place.len).into());
-            }
+        if let Places::Known(all) = &places
+            && let Some((_, place)) = all.iter().find(|(_, one)| one.len > most_stored(grid))
+        {
+            return Err(format!("a chunk of {} bytes is not believed", place.len).into());
+        }
+        let most = store.len()?.saturating_mul(MOST_FACTOR).max(BELIEVED);
+        if grid.chunk_bytes > most {
+            let bytes = grid.chunk_bytes;
+            return Err(
+                format!("chunks of {bytes} bytes are not believed in a file of so few").into(),
+            );
         }
         let chunk_bytes = usize::try_from(grid.chunk_bytes).map_err(|_| "a chunk is too large")?;
         Ok(Self {
             store,
-            table,
-            steps,
+            places,
+            codecs,
             count: grid.count()?,
             chunk_bytes,
             fill: fill.unwrap_or_default(),
         })
+    }
+
+    fn place(&self, index: u64) -> Result<Option<Place>> {
+        match &self.places {
+            Places::Known(all) => {
+                let at = all.binary_search_by_key(&index, |(number, _)| *number);
+                Ok(at.ok().map(|at| all[at].1))
+            }
+            Places::InFile(all) => all.place(index),
+        }
+    }
+
+    fn decode(
+        &self,
+        stored: &[u8],
+        skipped: u32,
+        out: &mut [u8],
+    ) -> std::result::Result<(), String> {
+        if skipped == 0 {
+            return self.codecs.decode(stored, out);
+        }
+        let steps = self.codecs.steps().iter().enumerate();
+        let done = steps.filter(|(bit, _)| skipped & (1 << (bit % 32)) == 0);
+        Codecs::new(done.map(|(_, step)| *step).collect())?.decode(stored, out)
     }
 
     fn damaged(&self, index: u64, place: Place, problem: &str) -> Error {
@@ -114,10 +167,7 @@ impl Chunks for FilteredChunks {
     }
 
     fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<()> {
-        let Ok(at) = self
-            .table
-            .binary_search_by_key(&index, |(number, _)| *number)
-        else {
+        let Some(place) = self.place(index)? else {
             match self.fill.len() {
                 0 => out.fill(0),
                 len => out
@@ -126,31 +176,51 @@ impl Chunks for FilteredChunks {
             }
             return Ok(());
         };
-        let place = self.table[at].1;
-        let mut stored = vec![0; place.len as usize];
-        self.store.read_at(place.offset, &mut stored)?;
-        let all = match place.skipped {
-            0 => self.steps.clone(),
-            skipped => {
-                let steps = self.steps.iter().enumerate();
-                let done = steps.filter(|(bit, _)| skipped & (1 << (bit % 32)) == 0);
-                done.map(|(_, step)| *step).collect()
-            }
+        let mut stored = STORED.take();
+        stored.resize(place.len as usize, 0);
+        let decoded = self
+            .store
+            .read_at(place.offset, &mut stored)
+            .and_then(|()| {
+                let decoded = self.decode(&stored, place.skipped, out);
+                decoded.map_err(|problem| self.damaged(index, place, &problem))
+            });
+        if stored.capacity() <= SMALL {
+            STORED.set(stored);
+        }
+        decoded
+    }
+
+    fn write(&self, index: u64, data: &[u8]) -> Result<()> {
+        let refused = |problem: String| {
+            let source = io::Error::new(io::ErrorKind::Unsupported, problem);
+            Error::write(self.name(), 0, source)
         };
-        let decoded = Codecs::new(all).and_then(|codecs| codecs.decode(&stored, out));
-        decoded.map_err(|problem| self.damaged(index, place, &problem))
+        match &self.places {
+            Places::Known(_) => Err(refused("it is open for reading alone".into())),
+            Places::InFile(places) => {
+                let put = |bytes: &[u8]| places.put(index, bytes);
+                self.codecs.encode(data, put).map_err(refused)?
+            }
+        }
     }
 
-    fn write(&self, _: u64, _: &[u8]) -> Result<()> {
-        let source = io::Error::new(
-            io::ErrorKind::Unsupported,
-            "chunks with filters are not rewritten in place",
-        );
-        Err(Error::write(self.name(), 0, source))
+    fn lock(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
+        match &self.places {
+            Places::Known(_) => Ok(None),
+            Places::InFile(places) => places.lock(index),
+        }
     }
 
-    fn lock(&self, _: u64) -> Result<Option<RangeLock<'_>>> {
-        Ok(None)
+    fn lock_whole(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
+        self.lock(index)
+    }
+
+    fn lock_shared(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
+        match &self.places {
+            Places::Known(_) => Ok(None),
+            Places::InFile(places) => places.lock_shared(index),
+        }
     }
 
     fn sync(&self) -> Result<()> {

@@ -5,7 +5,7 @@
 //! through secondary blocks. Super block `k` stands for `2^(k/2)` data blocks of
 //! `2^((k+1)/2)` times the least number of entries.
 
-use super::chunk_index::Place;
+use super::chunk_index::Entry;
 use super::fixed_array::{Entries, Run};
 use super::object_header::check_block;
 use super::source::Source;
@@ -27,12 +27,12 @@ struct Array<'a> {
     end: u64,
 }
 
-/// Calls `found` with the position and place of each chunk that is there.
+/// Calls `found` with the position and entry of each chunk that has one.
 pub(crate) fn walk(
     source: &Source,
     address: u64,
     chunk_bytes: u64,
-    found: &mut dyn FnMut(u64, Place) -> Parsed<()>,
+    found: &mut dyn FnMut(u64, Entry) -> Parsed<()>,
 ) -> Parsed<()> {
     let (offset, length) = (source.offset_size, source.length_size);
     let head = source.read(address, (16 + 6 * length + offset) as u64)?;
@@ -82,14 +82,16 @@ pub(crate) fn walk(
     let block = source.read(index, prefix + entry_bytes + pointers + 4)?;
     check_block(&block, "a chunk index")?;
     let mut fields = array.block(&block, b"EAIB")?;
-    for (entry, position) in fields
+    let covered = (index, block.len() as u64 - 4);
+    let mut at = index + prefix;
+    for (bytes, position) in fields
         .stated(entry_bytes)?
         .chunks_exact(entries.len)
         .zip(0..end)
     {
-        if let Some(place) = entries.place(source, entry, chunk_bytes)? {
-            found(position, place)?;
-        }
+        let entry = entries.entry(source, bytes, chunk_bytes, (at, covered))?;
+        found(position, entry)?;
+        at += entries.len as u64;
     }
     let mut position = in_index;
     for number in 0..supers {
@@ -144,7 +146,7 @@ impl Array<'_> {
         address: u64,
         first: u64,
         (blocks, each): (u64, u64),
-        found: &mut dyn FnMut(u64, Place) -> Parsed<()>,
+        found: &mut dyn FnMut(u64, Entry) -> Parsed<()>,
     ) -> Parsed<()> {
         let source = self.source;
         let prefix = 6 + source.offset_size as u64 + self.position_width as u64;
@@ -179,7 +181,7 @@ impl Array<'_> {
         address: u64,
         (first, count): (u64, u64),
         written: Option<(&[u8], u64)>,
-        found: &mut dyn FnMut(u64, Place) -> Parsed<()>,
+        found: &mut dyn FnMut(u64, Entry) -> Parsed<()>,
     ) -> Parsed<()> {
         let source = self.source;
         let prefix = 6 + source.offset_size as u64 + self.position_width as u64;

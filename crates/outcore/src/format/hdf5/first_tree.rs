@@ -14,12 +14,13 @@ pub(crate) enum Kind {
     Chunks(usize),
 }
 
-/// Calls `found` with the key and the address of each leaf of the tree.
+/// Calls `found` with the address of the entry, the key and the child of each leaf
+/// of the tree.
 pub(crate) fn walk(
     source: &Source,
     root: u64,
     kind: Kind,
-    found: &mut dyn FnMut(&[u8], u64) -> Parsed<()>,
+    found: &mut dyn FnMut(u64, &[u8], u64) -> Parsed<()>,
 ) -> Parsed<()> {
     let (number, key_len) = match kind {
         Kind::Names => (0, source.length_size),
@@ -43,11 +44,12 @@ pub(crate) fn walk(
         let entry = key_len + source.offset_size;
         let body = source.read(address + prefix, u64::from(used) * entry as u64)?;
         let mut children = Vec::new();
-        for entry in body.chunks_exact(entry) {
-            let (key, child) = entry.split_at(key_len);
+        for (bytes, at) in body.chunks_exact(entry).zip(0u64..) {
+            let place = address + prefix + at * entry as u64;
+            let (key, child) = bytes.split_at(key_len);
             let child = source.defined(&mut Fields::little("a B-tree node", child))?;
             match found_level {
-                0 => found(key, child)?,
+                0 => found(place, key, child)?,
                 _ => children.push((child, Some(found_level - 1))),
             }
         }

@@ -3,8 +3,9 @@
 //! A header leads to a block that has an entry for each chunk, in one piece or
 //! in pages; each has a checksum behind it.
 
-use super::chunk_index::Place;
+use super::chunk_index::{Entry, Place};
 use super::object_header::check_block;
+use super::slot::{Form, Slot};
 use super::source::Source;
 use crate::format::fields::{Fields, Parsed};
 
@@ -34,14 +35,29 @@ impl Entries {
         }
     }
 
-    /// The entry in `bytes`, its offset being an address; `None` for a chunk
-    /// that is not there.
-    pub(crate) fn place(
+    /// The entry in `bytes` at `address`, in a block from an address on of which a
+    /// checksum covers so many bytes.
+    pub(crate) fn entry(
         self,
         source: &Source,
         bytes: &[u8],
         chunk_bytes: u64,
-    ) -> Parsed<Option<Place>> {
+        (address, block): (u64, (u64, u64)),
+    ) -> Parsed<Entry> {
+        let width = self.len.saturating_sub(source.offset_size + 4) as u8;
+        Ok(Entry {
+            place: self.place(source, bytes, chunk_bytes)?,
+            slot: Slot {
+                offset: source.place(address)?,
+                form: Form::AddressFirst { width },
+                covered: Some((source.place(block.0)?, block.1 as u32)),
+            },
+        })
+    }
+
+    /// The entry in `bytes`, its offset being an address; `None` for a chunk
+    /// that is not there.
+    fn place(self, source: &Source, bytes: &[u8], chunk_bytes: u64) -> Parsed<Option<Place>> {
         let mut fields = Fields::little("an entry of a chunk index", bytes);
         let Some(offset) = source.address(&mut fields)? else {
             return Ok(None);
@@ -98,12 +114,12 @@ impl FixedArray {
         6 + source.offset_size as u64
     }
 
-    /// Calls `found` with the position and place of each chunk that is there.
+    /// Calls `found` with the position and entry of each chunk.
     pub(crate) fn walk(
         &self,
         source: &Source,
         chunk_bytes: u64,
-        found: &mut dyn FnMut(u64, Place) -> Parsed<()>,
+        found: &mut dyn FnMut(u64, Entry) -> Parsed<()>,
     ) -> Parsed<()> {
         let Some(block) = self.block else {
             return Ok(());
@@ -161,23 +177,27 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Calls `found` with the position and place of each chunk of the `len`
+    /// Calls `found` with the position and entry of each chunk of the `len`
     /// bytes of entries.
     pub(crate) fn walk(
         &self,
         source: &Source,
         len: u64,
         chunk_bytes: u64,
-        found: &mut dyn FnMut(u64, Place) -> Parsed<()>,
+        found: &mut dyn FnMut(u64, Entry) -> Parsed<()>,
     ) -> Parsed<()> {
         let all = len.saturating_add(self.head + 4);
         let bytes = source.read_long(self.start, all)?;
         check_block(&bytes, "a chunk index")?;
         let entries = &bytes[self.head as usize..bytes.len() - 4];
-        for (entry, position) in entries.chunks_exact(self.entries.len).zip(self.first..) {
-            if let Some(place) = self.entries.place(source, entry, chunk_bytes)? {
-                found(position, place)?;
-            }
+        let block = (self.start, all - 4);
+        let mut address = self.start + self.head;
+        for (bytes, position) in entries.chunks_exact(self.entries.len).zip(self.first..) {
+            let entry = self
+                .entries
+                .entry(source, bytes, chunk_bytes, (address, block))?;
+            found(position, entry)?;
+            address += self.entries.len as u64;
         }
         Ok(())
     }

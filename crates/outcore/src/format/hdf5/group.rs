@@ -50,7 +50,8 @@ pub(crate) fn links(source: &Source, header: &ObjectHeader) -> Parsed<Vec<Link>>
         let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
         if let (Some(heap), Some(tree)) = (heap, tree) {
             let heap = FractalHeap::read(source, heap)?;
-            second_tree::walk(source, tree, NAME_RECORDS, &mut |_, record| {
+            second_tree::walk(source, tree, NAME_RECORDS, &mut |found| {
+                let record = found.bytes;
                 let mut fields = Fields::little("a record of a name", record);
                 fields.skip(4)?;
                 let data = heap.object(fields.bytes(heap.id_len())?)?;
@@ -119,7 +120,7 @@ fn symbol_table(source: &Source, data: &[u8], links: &mut Vec<Link>) -> Parsed<(
         let text = text.ok_or("a name is beyond its heap; the file is damaged")?;
         Fields::little("a local heap", text).text(false)
     };
-    first_tree::walk(source, tree, first_tree::Kind::Names, &mut |_, node| {
+    first_tree::walk(source, tree, first_tree::Kind::Names, &mut |_, _, node| {
         let head = source.read(node, 8)?;
         let mut fields = Fields::little("a symbol table node", &head);
         fields.signature(b"SNOD")?;

@@ -1,5 +1,7 @@
 //! Layout messages: where the data of a dataset are.
 
+use super::object_header::Message;
+use super::slot::{Form, Slot};
 use super::source::Source;
 use crate::format::fields::{Fields, Parsed};
 
@@ -37,8 +39,9 @@ pub(crate) struct Chunking {
 pub(crate) enum Index {
     /// A B-tree of version 1.
     Tree,
-    /// There is one chunk; if it is filtered, its bytes and what was skipped.
-    Single(Option<(u64, u32)>),
+    /// There is one chunk; if it is filtered, its bytes, what was skipped, and where
+    /// that stands.
+    Single(Option<(u64, u32, Slot)>),
     /// Chunks lie one after another.
     Implicit,
     /// A fixed array.
@@ -50,7 +53,8 @@ pub(crate) enum Index {
 }
 
 impl DataLayout {
-    pub(crate) fn parse(source: &Source, data: &[u8]) -> Parsed<Self> {
+    pub(crate) fn parse(source: &Source, message: &Message) -> Parsed<Self> {
+        let data = &message.data[..];
         let mut fields = Fields::little("a data layout", data);
         let version = fields.u8()?;
         match version {
@@ -78,7 +82,7 @@ impl DataLayout {
                             plain_edges: false,
                         }))
                     }
-                    2 => Ok(Self::Chunked(chunked(source, &mut fields)?)),
+                    2 => Ok(Self::Chunked(chunked(source, &mut fields, message)?)),
                     3 => Ok(Self::Virtual),
                     _ => Err(format!("data layout {class} is not known").into()),
                 }
@@ -117,13 +121,28 @@ fn first_versions(source: &Source, fields: &mut Fields<'_>, len: usize) -> Parse
 }
 
 /// Versions 4 and 5.
-fn chunked(source: &Source, fields: &mut Fields<'_>) -> Parsed<Chunking> {
+fn chunked(source: &Source, fields: &mut Fields<'_>, message: &Message) -> Parsed<Chunking> {
     let flags = fields.u8()?;
     let (axes, width) = (fields.u8()?, fields.u8()?);
     let extents = extents(fields, axes, width.into())?;
     let index = match fields.u8()? {
         1 => Index::Single(match flags & 2 != 0 {
-            true => Some((source.length(fields)?, fields.u32()?)),
+            true => {
+                let at = message.data.len() - fields.rest().len();
+                let covered = match message.block {
+                    Some((start, len)) => Some((source.place(start)?, len as u32)),
+                    None => None,
+                };
+                let slot = Slot {
+                    offset: source.place(message.address + at as u64)?,
+                    form: Form::LengthFirst {
+                        width: source.length_size as u8,
+                        gap: 0,
+                    },
+                    covered,
+                };
+                Some((source.length(fields)?, fields.u32()?, slot))
+            }
             false => None,
         }),
         2 => Index::Implicit,

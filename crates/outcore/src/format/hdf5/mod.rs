@@ -1,9 +1,15 @@
-//! HDF5 files: datasets as arrays, read without the HDF5 library.
+//! HDF5 files: datasets as arrays, read and written without the HDF5 library.
 //!
 //! Only metadata are read here; data move through stores like those of every
 //! array. Contiguous data are a plain file from an offset on, chunks without
 //! filters are scattered pieces of the file, and only chunks with filters are
 //! decoded whole. NetCDF-4 files are HDF5 files.
+//!
+//! The path of a filtered chunk that is written: encoded, written where it was if it
+//! fits there and else to the end of the file, and at last its entry in the index is
+//! changed in its place (`index_in_file.rs`). New datasets with filters are made with
+//! an index that has an empty entry for every chunk (`write.rs`), so making one and
+//! changing one are the same, by any number of ranks.
 
 mod attribute;
 mod checksum;
@@ -11,6 +17,8 @@ mod chunk_index;
 mod chunks;
 mod dataspace;
 mod datatype;
+mod dimensions;
+mod end_of_file;
 mod extensible_array;
 mod fill_value;
 mod filters;
@@ -19,9 +27,13 @@ mod fixed_array;
 mod fractal_heap;
 mod global_heap;
 mod group;
+mod index_in_file;
 mod layout;
+mod messages;
+mod new_index;
 mod object_header;
 mod second_tree;
+mod slot;
 mod source;
 mod superblock;
 mod tree;
@@ -33,16 +45,21 @@ use std::sync::Arc;
 use outcore_geometry::{Arrangement, Order};
 use outcore_storage::{Access, ChunkStore, Fragment, ScatteredStore, Store};
 
+use crate::codec::Codecs;
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::fields::{Parsed, Problem};
+use crate::format::value::number;
 use crate::format::{Opened, has_at, open_file};
-use chunk_index::{Grid, Table};
-use chunks::FilteredChunks;
+use chunk_index::{Grid, Place, Table};
+use chunks::{FilteredChunks, Places};
 use dataspace::Dataspace;
 use datatype::Datatype;
+use end_of_file::EndOfFile;
+use index_in_file::IndexInFile;
 use layout::{Chunking, DataLayout};
 use object_header::{ObjectHeader, kind};
+use slot::Addresses;
 use superblock::File;
 pub(crate) use superblock::SIGNATURE;
 pub(crate) use tree::Node;
@@ -98,7 +115,7 @@ pub(crate) fn open_store(
     };
     let header = ObjectHeader::read(&file.source, address)?;
     let dataset = Dataset::read(&file, &header)?;
-    let (store, start, tile) = dataset.data(&file, access)?;
+    let Data { store, start, tile } = dataset.data(&file, access)?;
     let (element_type, byte_order) = dataset.datatype.element()?;
     let shape = match dataset.space.null {
         true => vec![0],
@@ -108,6 +125,10 @@ pub(crate) fn open_store(
     let mut descriptor = ArrayDescriptor::new(&shape, element_type)
         .byte_order(byte_order)
         .layout(Arrangement { order, tile });
+    descriptor.codecs = dataset.codecs(&file)?;
+    let fill = fill_value::of(&file.source, &header, dataset.datatype.size)?;
+    descriptor.fill_value = fill.map(|bytes| number(element_type, byte_order, &bytes));
+    descriptor.axis_names = dimensions::names(&file, &header, shape.len())?;
     descriptor.attributes = attribute::values(&file.source, &header)?;
     Ok(Opened {
         descriptor,
@@ -125,7 +146,18 @@ struct Dataset<'a> {
 }
 
 /// A store, where the data begin in it, and the shape of its tiles.
-type Data = (Arc<dyn Store>, u64, Option<Vec<u64>>);
+struct Data {
+    store: Arc<dyn Store>,
+    start: u64,
+    tile: Option<Vec<u64>>,
+}
+
+impl Data {
+    fn plain(store: Arc<dyn Store>, start: u64) -> Self {
+        let tile = None;
+        Self { store, start, tile }
+    }
+}
 
 impl<'a> Dataset<'a> {
     fn read(file: &File, header: &'a ObjectHeader) -> Parsed<Self> {
@@ -165,7 +197,7 @@ impl<'a> Dataset<'a> {
                 pattern,
             )?))
         };
-        match DataLayout::parse(source, &message.data)? {
+        match DataLayout::parse(source, message)? {
             DataLayout::Compact { start, len } => {
                 if access == Access::ReadWrite {
                     return Err(
@@ -178,16 +210,27 @@ impl<'a> Dataset<'a> {
                     return Err("the header has too few data; the file is damaged".into());
                 }
                 let place = source.place(message.address + start as u64)?;
-                Ok((Arc::clone(source.store()), place, None))
+                Ok(Data::plain(Arc::clone(source.store()), place))
             }
-            DataLayout::Contiguous { address: None } => Ok((nowhere(bytes, fill)?, 0, None)),
+            DataLayout::Contiguous { address: None } => Ok(Data::plain(nowhere(bytes, fill)?, 0)),
             DataLayout::Contiguous {
                 address: Some(address),
-            } => Ok((Arc::clone(source.store()), source.place(address)?, None)),
+            } => Ok(Data::plain(
+                Arc::clone(source.store()),
+                source.place(address)?,
+            )),
             DataLayout::Chunked(chunking) => self.chunked(file, &chunking, fill, access),
             DataLayout::Virtual => Err("it is a virtual dataset, made of others, which is not \
                                         supported; open those"
                 .into()),
+        }
+    }
+
+    /// What encodes its chunks.
+    fn codecs(&self, file: &File) -> Parsed<Codecs> {
+        match self.header.find(&file.source, kind::FILTERS)? {
+            Some(data) => chunks::codecs(&filters::parse(&data)?, self.datatype.size),
+            None => Ok(Codecs::default()),
         }
     }
 
@@ -199,20 +242,16 @@ impl<'a> Dataset<'a> {
         access: Access,
     ) -> Parsed<Data> {
         let source = &file.source;
-        let filters = match self.header.find(source, kind::FILTERS)? {
-            Some(data) => filters::parse(&data)?,
-            None => Vec::new(),
-        };
-        let steps = chunks::codecs(&filters, self.datatype.size)?;
+        let codecs = self.codecs(file)?;
         let grid = Grid::new(chunking, &self.space, self.datatype.size)?;
-        let table = Table::read(source, chunking, &grid, !steps.is_empty())?;
+        let table = Table::read(source, chunking, &grid, !codecs.is_empty())?;
         let tile = Some(grid.chunk.clone());
         let store = Arc::clone(source.store());
         let entries = match table {
-            Table::Consecutive(offset) => return Ok((store, offset, tile)),
+            Table::Consecutive(start) => return Ok(Data { store, start, tile }),
             Table::Listed(entries) => entries,
         };
-        if steps.is_empty() {
+        if codecs.is_empty() {
             let fragments = entries.iter().map(|(number, place)| Fragment {
                 start: number * grid.chunk_bytes,
                 len: grid.chunk_bytes,
@@ -222,14 +261,8 @@ impl<'a> Dataset<'a> {
             let len = len.ok_or("it has more than 2^64 bytes; the file is damaged")?;
             let pattern = fill.unwrap_or_default();
             let scattered = ScatteredStore::new(store, fragments.collect(), len, pattern)?;
-            return Ok((Arc::new(scattered), 0, tile));
-        }
-        if access == Access::ReadWrite {
-            return Err(
-                "its chunks are stored with filters, so it cannot be changed in place; \
-                        convert it, or open it for reading"
-                    .into(),
-            );
+            let (store, start) = (Arc::new(scattered), 0);
+            return Ok(Data { store, start, tile });
         }
         if chunking.plain_edges {
             return Err(
@@ -238,9 +271,49 @@ impl<'a> Dataset<'a> {
                     .into(),
             );
         }
-        let chunks = FilteredChunks::new(store, entries, steps, &grid, fill)?;
-        Ok((Arc::new(ChunkStore::unchanging(Arc::new(chunks))), 0, tile))
+        let places = match access {
+            Access::ReadOnly => Places::Known(entries),
+            Access::ReadWrite => Places::InFile(IndexInFile {
+                store: Arc::clone(&store),
+                addresses: Addresses {
+                    base: source.base,
+                    size: source.offset_size,
+                },
+                end: writable_end(file, &entries)?,
+                slots: chunk_index::slots(source, chunking, &grid)?,
+                most: chunks::most_stored(&grid),
+            }),
+        };
+        let chunks = Arc::new(FilteredChunks::new(store, places, codecs, &grid, fill)?);
+        let store: Arc<dyn Store> = match access {
+            Access::ReadOnly => Arc::new(ChunkStore::unchanging(chunks)),
+            Access::ReadWrite => Arc::new(ChunkStore::new(chunks)),
+        };
+        let start = 0;
+        Ok(Data { store, start, tile })
     }
+}
+
+/// Where the file says where it ends, if it may grow behind its chunks.
+fn writable_end(file: &File, chunks: &[(u64, Place)]) -> Parsed<EndOfFile> {
+    let end = file.end.read(&**file.source.store())?;
+    // `Table::read` has checked that no sum overflows.
+    if chunks
+        .iter()
+        .any(|(_, place)| place.offset + place.len > end)
+    {
+        return Err("the file says that it ends before its chunks; it is damaged".into());
+    }
+    if let Some(extension) = file.extension
+        && ObjectHeader::read(&file.source, extension)?.has(kind::FILE_SPACE)
+    {
+        return Err(
+            "the file keeps its own account of free space, which outcore does not; copy the \
+             dataset with 'outcore convert', and write the copy"
+                .into(),
+        );
+    }
+    Ok(file.end)
 }
 
 #[cfg(test)]

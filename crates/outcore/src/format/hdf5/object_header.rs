@@ -23,6 +23,7 @@ pub(crate) mod kind {
     pub(crate) const CONTINUATION: u16 = 0x10;
     pub(crate) const SYMBOL_TABLE: u16 = 0x11;
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
+    pub(crate) const FILE_SPACE: u16 = 0x17;
 }
 
 /// A header of more blocks or bytes than this is not believed.
@@ -37,6 +38,9 @@ pub(crate) struct Message {
     pub(crate) shared: bool,
     /// The address of its data.
     pub(crate) address: u64,
+    /// The address of the block that it stands in, and how many bytes of that a
+    /// checksum covers; `None` if there is no checksum.
+    pub(crate) block: Option<(u64, u64)>,
     pub(crate) data: Vec<u8>,
 }
 
@@ -62,7 +66,8 @@ impl ObjectHeader {
             check_block(&whole, "an object header")?;
         }
         let body = &whole[first as usize..(first + len) as usize];
-        let mut waiting = header.take(source, body, address + first, style)?;
+        let covered = matches!(style, Style::Second { .. }).then_some((address, first + len));
+        let mut waiting = header.take(source, body, (address + first, covered), style)?;
         let (mut blocks, mut bytes) = (0, whole.len());
         while let Some((address, len)) = waiting.pop() {
             let block = source.read(address, len)?;
@@ -71,13 +76,14 @@ impl ObjectHeader {
                 return Err("an object header goes on without end; the file is damaged".into());
             }
             let more = match style {
-                Style::First => header.take(source, &block, address, style)?,
+                Style::First => header.take(source, &block, (address, None), style)?,
                 Style::Second { .. } => {
                     let mut fields = Fields::little("a continuation of an object header", &block);
                     fields.signature(b"OCHK")?;
                     check_block(&block, "a continuation of an object header")?;
                     let body = block.get(4..block.len() - 4).unwrap_or_default();
-                    header.take(source, body, address + 4, style)?
+                    let covered = Some((address, block.len() as u64 - 4));
+                    header.take(source, body, (address + 4, covered), style)?
                 }
             };
             waiting.extend(more);
@@ -90,7 +96,7 @@ impl ObjectHeader {
         &mut self,
         source: &Source,
         block: &[u8],
-        address: u64,
+        (address, covered): (u64, Option<(u64, u64)>),
         style: Style,
     ) -> Parsed<Vec<(u64, u64)>> {
         let mut fields = Fields::little("a message of an object header", block);
@@ -120,6 +126,7 @@ impl ObjectHeader {
                     kind,
                     shared: flags & 2 != 0,
                     address: at,
+                    block: covered,
                     data: data.to_vec(),
                 }),
             }

@@ -13,6 +13,18 @@ const NODE_OVERHEAD: u64 = 10;
 /// Deeper trees are not believed.
 const DEEPEST: u16 = 32;
 
+/// A record of a tree.
+#[derive(Debug)]
+pub(crate) struct Record<'a> {
+    /// The kind of the tree.
+    pub(crate) kind: u8,
+    pub(crate) bytes: &'a [u8],
+    /// Its address.
+    pub(crate) address: u64,
+    /// The address of its node, and how many bytes of that a checksum covers.
+    pub(crate) node: (u64, u64),
+}
+
 /// How nodes of one level point to those below.
 struct Level {
     /// Bytes of the number of records of a child.
@@ -22,12 +34,12 @@ struct Level {
 }
 
 /// Calls `found` with each record of the tree whose header is at `address`;
-/// the kind must be one of `kinds`. Returns the kind.
+/// the kind must be one of `kinds`.
 pub(crate) fn walk(
     source: &Source,
     address: u64,
     kinds: &[u8],
-    found: &mut dyn FnMut(u8, &[u8]) -> Parsed<()>,
+    found: &mut dyn FnMut(Record<'_>) -> Parsed<()>,
 ) -> Parsed<()> {
     let len = 22 + source.offset_size as u64 + source.length_size as u64;
     let head = source.read(address, len)?;
@@ -74,8 +86,18 @@ pub(crate) fn walk(
         if fields.u8()? != kind {
             return Err("a B-tree node is not where it belongs; the file is damaged".into());
         }
-        for record in fields.stated(records)?.chunks_exact(record.into()) {
-            found(kind, record)?;
+        let first = address + (node.len() - fields.rest().len()) as u64;
+        for (bytes, at) in fields
+            .stated(records)?
+            .chunks_exact(record.into())
+            .zip(0u64..)
+        {
+            found(Record {
+                kind,
+                bytes,
+                address: first + at * u64::from(record),
+                node: (address, node.len() as u64 - 4),
+            })?;
         }
         if depth > 0 {
             let level = &levels[usize::from(depth)];

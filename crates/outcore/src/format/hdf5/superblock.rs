@@ -6,6 +6,7 @@ use std::sync::Arc;
 use outcore_storage::Store;
 
 use super::checksum::lookup3;
+use super::end_of_file::EndOfFile;
 use super::source::Source;
 use crate::format::fields::{Fields, Parsed};
 
@@ -20,6 +21,10 @@ const LONGEST_USER_BLOCK: u64 = 1 << 30;
 pub(crate) struct File {
     pub(crate) source: Source,
     pub(crate) root: u64,
+    /// Where it says where it ends.
+    pub(crate) end: EndOfFile,
+    /// The object header of what a newer superblock says besides.
+    pub(crate) extension: Option<u64>,
 }
 
 /// Finds the superblock of `store`, or `None` if it is not an HDF5 file.
@@ -76,25 +81,37 @@ impl File {
         source.offset_size = offset_size.into();
         source.length_size = length_size.into();
         let base = source.defined(&mut fields)?;
+        let second = source.address(&mut fields)?;
+        let end_at = bytes.len() - fields.rest().len();
+        source.address(&mut fields)?;
+        let mut end = EndOfFile {
+            offset: start + end_at as u64,
+            width: source.offset_size,
+            covered: None,
+        };
+        let mut extension = None;
         let root = if version < 2 {
-            for _ in 0..3 {
-                source.address(&mut fields)?;
-            }
+            // Of a driver.
+            source.address(&mut fields)?;
             // The root group's symbol table entry begins with a name.
             source.address(&mut fields)?;
             source.defined(&mut fields)?
         } else {
-            for _ in 0..2 {
-                source.address(&mut fields)?;
-            }
+            extension = second;
             let root = source.defined(&mut fields)?;
             let covered = bytes.len() - fields.rest().len();
             check(&bytes[..covered], fields.u32()?, "the superblock")?;
+            end.covered = Some((start, covered));
             root
         };
         // A file behind something else may say that it begins at 0.
         source.base = base.max(start);
-        Ok(Self { source, root })
+        Ok(Self {
+            source,
+            root,
+            end,
+            extension,
+        })
     }
 }
 

@@ -24,6 +24,13 @@ pub(crate) struct Node {
     address: u64,
 }
 
+impl Node {
+    /// The address of its object header.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+}
+
 /// The address of the object at a path from the root.
 pub(crate) fn find(file: &File, path: &str) -> Parsed<u64> {
     let mut wanted: Vec<String> = names(path);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::element::{ByteOrder, ElementType, swap_bytes};
 
 /// The bytes of an element with this value, as they stand in a file.
-pub(super) fn bytes(
+pub(crate) fn bytes(
     value: &Value,
     element: ElementType,
     byte_order: ByteOrder,

@@ -24,7 +24,8 @@ use crate::error::{Error, Result};
 use crate::format::place;
 use crate::format::{Item, Opened};
 use chunks::ZarrChunks;
-pub(crate) use create::{create, create_group, discard, publish};
+pub(crate) use create::{create, create_group, discard, publish, usual_chunk};
+pub(crate) use fill::bytes as fill_bytes;
 use metadata::Metadata;
 
 /// What version 3 calls its description.

@@ -1,0 +1,130 @@
+//! [`IndexInFile`]: the index of a dataset whose filtered chunks are written.
+//!
+//! The path of a chunk that is written: it is encoded; if its bytes fit where it was,
+//! they are written there, and else space at the end of the file is claimed for them;
+//! only then the entry of the index is changed, in its place. So a program that dies
+//! leaves the old chunk or the new one, except in the middle of a chunk that stays in
+//! its place; space that nobody uses may be left (h5repack gives it back).
+//!
+//! Ranks may be processes that share nothing but the file, so an entry is read from
+//! the file whenever it is needed, and nothing of it is kept. Two kinds of locks, both
+//! far behind the data: one of each chunk, held while it is read or written, and one
+//! of everything that chunks share (blocks of entries with a checksum, the end of the
+//! file), held for a few microseconds. Who holds the second waits for nobody, so
+//! nobody waits for ever.
+
+use std::io;
+use std::sync::Arc;
+
+use outcore_storage::{Error, RangeLock, Result, Store};
+
+use super::chunk_index::Place;
+use super::end_of_file::EndOfFile;
+use super::slot::{Addresses, Slot};
+
+/// The lock of chunk entries begins here, that of what they share before it.
+const LOCKS: u64 = 1 << 62;
+
+/// Where the entries of a dataset stand.
+#[derive(Debug)]
+pub(crate) struct IndexInFile {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) addresses: Addresses,
+    pub(crate) end: EndOfFile,
+    /// In the order of the numbers of chunks.
+    pub(crate) slots: Vec<(u64, Slot)>,
+    /// Stored chunks of more bytes are not believed.
+    pub(crate) most: u64,
+}
+
+impl IndexInFile {
+    fn slot(&self, number: u64) -> Option<&Slot> {
+        let at = self.slots.binary_search_by_key(&number, |slot| slot.0);
+        at.ok().map(|at| &self.slots[at].1)
+    }
+
+    /// Where a chunk is; `None` if it was never written.
+    pub(crate) fn place(&self, number: u64) -> Result<Option<Place>> {
+        let Some(slot) = self.slot(number) else {
+            return Ok(None);
+        };
+        let place = slot.read(&*self.store, self.addresses)?;
+        match place {
+            Some(place) if place.len > self.most => {
+                let source = io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("chunk {number} of {} bytes is not believed", place.len),
+                );
+                Err(Error::read(self.store.name(), slot.offset, source))
+            }
+            place => Ok(place),
+        }
+    }
+
+    /// Puts the bytes of a chunk into the file. The caller holds its lock.
+    pub(crate) fn put(&self, number: u64, bytes: &[u8]) -> Result<()> {
+        let refused = |problem: String| {
+            let source = io::Error::new(io::ErrorKind::Unsupported, problem);
+            Error::write(self.store.name(), 0, source)
+        };
+        let slot = self.slot(number).ok_or_else(|| {
+            refused(format!(
+                "chunk {number} was never written and its index has no entry for it, which \
+                 outcore does not add; copy the dataset with 'outcore convert', and write the copy"
+            ))
+        })?;
+        let len = bytes.len() as u64;
+        if len > slot.most() {
+            return Err(refused(format!(
+                "chunk {number} takes {len} bytes, more than its entry can say"
+            )));
+        }
+        let old = self.place(number)?;
+        let offset = match old {
+            Some(old) if old.len >= len => old.offset,
+            _ => {
+                let _shared = self.lock_shared_parts()?;
+                self.end.claim(&*self.store, len)?
+            }
+        };
+        self.store.write_at(offset, bytes)?;
+        let place = Place {
+            offset,
+            len,
+            skipped: 0,
+        };
+        if old == Some(place) {
+            return Ok(());
+        }
+        let _shared = match slot.covered {
+            Some(_) => self.lock_shared_parts()?,
+            None => None,
+        };
+        slot.write(&*self.store, self.addresses, place)
+    }
+
+    /// Keeps out others who change what chunks share.
+    fn lock_shared_parts(&self) -> Result<Option<RangeLock<'_>>> {
+        self.store.lock(LOCKS - 1, 1)
+    }
+
+    /// Keeps out others who read or change the chunk.
+    pub(crate) fn lock(&self, number: u64) -> Result<Option<RangeLock<'_>>> {
+        match self.slot(number) {
+            Some(slot) => self.store.lock(LOCKS + slot.offset, 1),
+            None => Ok(None),
+        }
+    }
+
+    /// Keeps out others who change the chunk.
+    pub(crate) fn lock_shared(&self, number: u64) -> Result<Option<RangeLock<'_>>> {
+        match self.slot(number) {
+            Some(slot) => match self.store.lock_shared(LOCKS + slot.offset, 1)? {
+                Some(lock) => Ok(Some(lock)),
+                // Where shared locks are not to be had, others wait.
+                None => self.store.lock(LOCKS + slot.offset, 1),
+            },
+            None => Ok(None),
+        }
+    }
+}
