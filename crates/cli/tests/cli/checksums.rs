@@ -39,7 +39,7 @@ fn a_damaged_block_is_found_reported_and_written_again() {
         "block 2 of",
         "data.bin",
         "bytes 2048 to 3071",
-        "[5, 12:100], [6, 0:100], [7, 0:68]",
+        "[5:6, 12:100], [6:7, 0:100], [7:8, 0:68]",
         "repair-report",
     ] {
         assert!(message.contains(part), "{message}");
@@ -57,9 +57,9 @@ fn a_damaged_block_is_found_reported_and_written_again() {
     let (report, _) = bad(&place, "repair-report a.oc");
     assert_eq!(String::from_utf8(place.bytes("r.txt")).unwrap(), report);
     for line in [
-        "    a.oc '5, 12:100'\n",
-        "    a.oc '6, 0:100'\n",
-        "    a.oc '7, 0:68'\n",
+        "    a.oc '5:6, 12:100'\n",
+        "    a.oc '6:7, 0:100'\n",
+        "    a.oc '7:8, 0:68'\n",
     ] {
         assert!(report.contains(line), "{report}");
     }
@@ -76,7 +76,7 @@ fn a_damaged_block_is_found_reported_and_written_again() {
     place.ok("verify a.oc");
     // Pieces of it do not, until somebody says that all is well.
     flip(&place, "a.oc/data.bin", 3000);
-    for section in ["5, 12:100", "6, 0:100", "7, 0:68"] {
+    for section in ["5:6, 12:100", "6:7, 0:100", "7:8, 0:68"] {
         place.ok_args(&["write", "a.oc", section, "--fill", "index"]);
     }
     bad(&place, "verify a.oc --accept interrupted");
