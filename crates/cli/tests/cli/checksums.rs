@@ -205,3 +205,33 @@ fn a_killed_writer_leaves_interrupted_blocks() {
         );
     }
 }
+
+/// Programs that write elements of the same blocks at the same time.
+#[test]
+fn several_programs_write_the_same_blocks() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 100x64 --type i32 --checksums=4KiB");
+    let strategies = ["auto", "direct", "sieving", "direct"];
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let (section, value) = (format!(":, {writer}::4"), writer.to_string());
+            let strategy = strategies[writer];
+            let args = [
+                "write",
+                "a.oc",
+                &section,
+                "--fill",
+                &value,
+                "--strategy",
+                strategy,
+            ];
+            place.command(args).stdout(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    place.ok("verify a.oc");
+    let row = "0 1 2 3 ".repeat(16);
+    assert_eq!(place.ok_args(&["read", "a.oc", "99, :"]).trim(), row.trim());
+}
