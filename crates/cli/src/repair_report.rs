@@ -22,7 +22,7 @@ Examples:
   outcore repair-report field.oc --json -o damage.json
 
 Then, for each section of a .oc array:
-  outcore write field.oc '3, 0:512' --from lost.npy
+  outcore write field.oc '3:4, 0:512' --from lost.npy
   outcore verify field.oc --accept all              (if blocks were not written whole)")]
 pub(crate) struct RepairReport {
     #[command(flatten)]

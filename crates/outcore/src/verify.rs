@@ -238,7 +238,13 @@ pub fn verify(
             (cut, some.clone()),
             &mut buffer,
             &mut |piece, problem| {
-                add(&mut faults, cut, piece, problem);
+                let (pieces, bytes) = (piece..piece + 1, cut.range(piece..piece + 1));
+                let fault = Fault {
+                    pieces,
+                    bytes,
+                    problem,
+                };
+                note(&mut faults, fault);
             },
         );
         let bytes = cut.range(some.clone());
@@ -250,31 +256,29 @@ pub fn verify(
     let told = comm.all_gatherv(&comm.agree(told)?)?;
     let read = |faults: &Vec<u8>| serde_json::from_slice::<Vec<Fault>>(faults);
     let faults: Result<Vec<_>, _> = told.iter().map(read).collect();
-    let faults = faults.map_err(|error| Error::Invalid(error.to_string()))?;
+    let told = faults.map_err(|error| Error::Invalid(error.to_string()))?;
+    let mut faults = Vec::new();
+    told.into_iter()
+        .flatten()
+        .for_each(|fault| note(&mut faults, fault));
     Ok(Verified {
         checks: pieces.checks(array),
         bytes: cut.bytes,
         pieces: cut.count(),
         piece: cut.block,
-        faults: faults.concat(),
+        faults,
     })
 }
 
-/// Notes a piece, together with the one before if that has the same problem.
-fn add(faults: &mut Vec<Fault>, cut: Blocks, piece: u64, problem: Problem) {
-    if let Some(last) = faults.last_mut()
-        && last.pieces.end == piece
-        && last.problem == problem
-    {
-        last.pieces.end = piece + 1;
-        last.bytes = cut.range(last.pieces.clone());
-        return;
+/// Notes a fault, together with the one before if that is adjacent and the same.
+fn note(faults: &mut Vec<Fault>, fault: Fault) {
+    match faults.last_mut() {
+        Some(last) if last.pieces.end == fault.pieces.start && last.problem == fault.problem => {
+            last.pieces.end = fault.pieces.end;
+            last.bytes.end = fault.bytes.end;
+        }
+        _ => faults.push(fault),
     }
-    faults.push(Fault {
-        pieces: piece..piece + 1,
-        bytes: cut.range(piece..piece + 1),
-        problem,
-    });
 }
 
 /// Gives the blocks of a fault the checksums of what they hold now, whatever that

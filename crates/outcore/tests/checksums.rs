@@ -160,7 +160,9 @@ proptest! {
                 }
             }
         }
-        // Written again in whatever pieces, then taken as it is, all is well.
+        // Written again in whatever pieces, then taken as it is, all is well; only
+        // not by sieving, which would have to read what is damaged.
+        let array = array.tuned(method(1));
         fill(&array, 7);
         for fault in verified(&array, 1).faults {
             accept(&array, &fault).unwrap();
@@ -186,7 +188,7 @@ fn every_rank_of_a_collective_is_told() {
         for part in [
             "block 1 of",
             "bytes 64 to 127",
-            "[1, 15:17]",
+            "[1:2, 15:17]",
             "does not match",
         ] {
             assert!(told.contains(part), "{told}");
@@ -364,6 +366,6 @@ fn arrays_without_checksums_are_read_through() {
         .sections(array.layout())
         .map(|s| s.to_string())
         .collect();
-    assert_eq!(sections, ["8:16, 16"]);
+    assert_eq!(sections, ["8:16, 16:17"]);
     assert!(matches!(&fault.problem, Problem::Unreadable(text) if text.contains("CRC32C")));
 }

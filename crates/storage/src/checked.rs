@@ -46,7 +46,7 @@
 //! interrupted block makes it sound. Writing a part is allowed, so that programs can
 //! write again what was lost in whatever pieces they have, but the block stays what
 //! it is, since the part says nothing about the rest; [`CheckedStore::accept`]
-//! takes it as it is.
+//! takes it as it is. Who reads a block to write it back, as sieving does, fails.
 //!
 //! If the disk is full, step 3 fails first, as long as entries have no room of
 //! their own yet, and nothing is changed.
