@@ -52,6 +52,7 @@ pub(crate) struct Named(Unnamed);
 struct Temporary {
     path: PathBuf,
     outside: Vec<PathBuf>,
+    kept: bool,
 }
 
 impl Temporary {
@@ -64,6 +65,7 @@ impl Temporary {
         Self {
             path: path.to_path_buf(),
             outside,
+            kept: false,
         }
     }
 }
@@ -75,7 +77,9 @@ pub(crate) fn discard(path: &Path) {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        remove(&self.path, &self.outside);
+        if !self.kept {
+            remove(&self.path, &self.outside);
+        }
     }
 }
 
@@ -168,6 +172,13 @@ impl SharedDraft {
         Ok(Self { array, draft })
     }
 
+    /// Leaves the files where they are, for a later run.
+    pub(crate) fn keep(self) {
+        if let Some(mut draft) = self.draft {
+            draft.unnamed.temporary.kept = true;
+        }
+    }
+
     /// Where the files are now; rank 0 alone knows.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.draft.as_ref().map(|draft| draft.unnamed.path())
@@ -218,6 +229,7 @@ impl Unnamed {
         let mut temporary = Temporary {
             path: beside(path)?,
             outside: Vec::new(),
+            kept: false,
         };
         match &place.at(temporary.path.clone()) {
             Location::Native(path) => {

@@ -108,6 +108,18 @@ pub enum Error {
         /// Why there is no answer.
         fault: ProcedureFault,
     },
+    /// The process was told to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// A run that can be continued was told to stop.
+    #[error(
+        "interrupted; what is complete of {array} is kept, and the same command with --resume \
+         goes on"
+    )]
+    Unfinished {
+        /// The array that was being made.
+        array: String,
+    },
     /// A value that cannot be used as given.
     #[error("{0}")]
     Invalid(String),

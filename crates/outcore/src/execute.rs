@@ -31,6 +31,7 @@ use outcore_storage::{ReadRequest, Store, WriteRequest};
 use self::ahead::Ahead;
 use crate::element::swap_bytes;
 use crate::error::Result;
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::strategy::Method;
 use crate::strategy::batch::BATCH;
@@ -47,8 +48,10 @@ pub(crate) enum Transfer<'a> {
     Write(&'a [u8]),
 }
 
-/// Carries out `plan`. The buffer must hold exactly the bytes of the plan.
+/// Carries out `plan`, unless the process was told to stop. The buffer must hold
+/// exactly the bytes of the plan.
 pub(crate) fn execute(plan: &Plan, store: &dyn Store, transfer: Transfer<'_>) -> Result<()> {
+    interrupt::check()?;
     match (transfer, plan.method) {
         (Transfer::Read(buffer), method) => {
             match (method, store.as_chunks()) {

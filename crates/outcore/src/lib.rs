@@ -38,6 +38,7 @@ mod bytes;
 mod checkpoint;
 mod codec;
 mod collective;
+mod convert;
 mod descriptor;
 mod distributed;
 mod draft;
@@ -48,6 +49,7 @@ mod fill;
 mod format;
 mod fresh;
 mod global;
+mod interrupt;
 mod irregular;
 pub mod passion;
 mod placement;
@@ -72,6 +74,7 @@ pub use collective::{
     Carrier, Collective, CollectiveEstimate, CollectivePlan, CollectiveWay, DomainAccount,
     DomainKind, ExchangeCost, Moved, Phases,
 };
+pub use convert::{Fit, convert};
 pub use descriptor::{ArrayDescriptor, Stripes};
 pub use distributed::DistributedArray;
 pub use draft::{Draft, SharedDraft};
@@ -86,6 +89,7 @@ pub use global::{
     SharedFile, Spread, State, TaskPool, Unwritten,
 };
 pub use half::f16;
+pub use interrupt::{interrupted, stop_on_signals};
 pub use irregular::{
     Combine, Groups, Indices, Inspector, Irregular, Localized, Number, PipelineModel,
     PipelineStorage, Schedule, Variable,

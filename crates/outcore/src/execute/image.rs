@@ -4,6 +4,7 @@
 use outcore_storage::{ReadRequest, Store, WriteRequest};
 
 use crate::error::Result;
+use crate::interrupt;
 use crate::strategy::batch::BATCH;
 
 /// A range of a store, and where it stands in an image.
@@ -20,6 +21,7 @@ pub(crate) fn read(
     stretches: impl Iterator<Item = Stretch>,
     image: &mut [u8],
 ) -> Result<()> {
+    interrupt::check()?;
     let mut stretches = stretches.peekable();
     let (mut rest, mut done) = (image, 0);
     while stretches.peek().is_some() {

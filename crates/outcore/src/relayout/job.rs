@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use outcore_transport::Comm;
 
 use super::journal::{Header, Job, Journal, Marks};
-use super::plan::{Decision, Relayout, remove_between};
+use super::plan::{Decision, Ends, Relayout, remove_between, stopped};
 use crate::array::Array;
 use crate::budget::MemoryBudget;
+use crate::convert::Fit;
 use crate::descriptor::ArrayDescriptor;
 use crate::draft::{SharedDraft, discard};
 use crate::error::{Error, Result};
@@ -31,8 +32,8 @@ pub struct RelayoutOutput<'a> {
 /// A new array that is made of another by all ranks.
 ///
 /// What is unfinished has a temporary name. If making it fails, or the value is
-/// dropped, it is removed; if the process is killed, it stays, with a journal of
-/// what is complete, and can be continued ([`RelayoutOutput::resume`]), on any number
+/// dropped, it is removed; if the process is killed or interrupted, it stays, with a
+/// journal of what is complete, and can be continued ([`RelayoutOutput::resume`]), on any number
 /// of ranks.
 #[derive(Debug)]
 pub struct RelayoutJob {
@@ -41,6 +42,8 @@ pub struct RelayoutJob {
     marks: Marks,
     /// Rank 0 alone has it.
     journal: Option<Journal>,
+    /// The array to make.
+    name: String,
     resumed: bool,
 }
 
@@ -55,10 +58,23 @@ impl RelayoutJob {
         output: &RelayoutOutput<'_>,
         budget: &MemoryBudget,
     ) -> Result<Self> {
+        Self::begin_converting(comm, source, axes, output, None, budget)
+    }
+
+    /// Collective: the same; with `conversion`, elements become those of the type that
+    /// the descriptor of the output says, if that is another one.
+    pub fn begin_converting(
+        comm: &Comm,
+        source: &Array,
+        axes: &[usize],
+        output: &RelayoutOutput<'_>,
+        conversion: Option<Fit>,
+        budget: &MemoryBudget,
+    ) -> Result<Self> {
         let place = comm.agree(Location::of_new(output.name))?;
         let place = place.path().to_path_buf();
         // 1. Rank 0 looks for what another run has left.
-        let job = || Job::of(source, axes, output);
+        let job = || Job::of(source, axes, output, conversion);
         let found = match comm.rank() {
             0 => job().and_then(|job| left_behind(&job, &place, output.resume)),
             _ => Ok(None),
@@ -77,12 +93,33 @@ impl RelayoutJob {
                 .map_or(Path::new(""), |(_, header)| &header.draft);
             let draft = SharedDraft::reopen(comm, output.name, left, output.replace)?;
             let target = Array::clone(&draft);
-            let plan = Relayout::again(comm, (source, &target, axes), decision, budget)?;
+            let ends = Ends {
+                source,
+                target: &target,
+                axes,
+                conversion,
+            };
+            let plan = Relayout::again(comm, &ends, decision, budget)?;
             (found.map(|(journal, _)| journal.adopt()), draft, plan)
         } else {
             let draft = SharedDraft::begin(comm, output.name, output.descriptor, output.replace)?;
             let target = Array::clone(&draft);
-            let plan = Relayout::plan(comm, source, &target, axes, budget)?;
+            let ends = Ends {
+                source,
+                target: &target,
+                axes,
+                conversion,
+            };
+            if target.element_type() != output.descriptor.element_type && ends.conversion.is_some()
+            {
+                // A raw: name says its own type.
+                return Err(Error::WrongType {
+                    array: output.name.into(),
+                    stored: target.element_type(),
+                    asked: output.descriptor.element_type,
+                });
+            }
+            let plan = Relayout::of(comm, &ends, budget)?;
             let blocks = plan.block_counts(comm)?;
             let begin = |path: &Path| {
                 Journal::begin(&place, &Header::new(job()?, path, plan.decision(), &blocks))
@@ -96,6 +133,7 @@ impl RelayoutJob {
             draft,
             marks,
             journal,
+            name: output.name.into(),
             resumed,
         })
     }
@@ -120,7 +158,17 @@ impl RelayoutJob {
     /// Collective: moves what is left, gives the array its name, and opens it.
     /// `progress` is told of the bytes of each block when it is written.
     pub fn run(self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
-        self.plan.run_and_mark(comm, progress, Some(&self.marks))?;
+        if let Err(error) = self.plan.run_and_mark(comm, progress, Some(&self.marks)) {
+            if !stopped(comm)? {
+                return Err(error);
+            }
+            let array = self.name.clone();
+            self.draft.keep();
+            if let Some(journal) = self.journal {
+                journal.keep();
+            }
+            return Err(Error::Unfinished { array });
+        }
         let made = self.draft.commit(comm)?;
         drop(self.journal);
         Ok(made)
@@ -159,7 +207,12 @@ fn left_behind(job: &Job, place: &Path, resume: bool) -> Result<Option<(Journal,
 
 impl Job {
     /// Fails if the output would take the place of the input.
-    fn of(source: &Array, axes: &[usize], output: &RelayoutOutput<'_>) -> Result<Self> {
+    fn of(
+        source: &Array,
+        axes: &[usize],
+        output: &RelayoutOutput<'_>,
+        conversion: Option<Fit>,
+    ) -> Result<Self> {
         let files = match Location::of_existing(source.name()) {
             Ok(location) => data_files(&location)?,
             // It is in a store that has no name.
@@ -186,7 +239,7 @@ impl Job {
             input: source.name().into(),
             files: known,
             axes: axes.to_vec(),
-            output: format!("{} {:?}", output.name, output.descriptor),
+            output: format!("{} {:?} {conversion:?}", output.name, output.descriptor),
         })
     }
 }

@@ -7,7 +7,7 @@
 //! after it has synced the block, so whenever the machine stops, a block with a
 //! mark is complete. Bytes of different ranks do not meet. The journal is removed
 //! when the array has its name, and when making it fails; only a run that was
-//! killed leaves it behind. The process of rank 0 holds a lock of it, so nobody
+//! killed or interrupted leaves it behind. The process of rank 0 holds a lock of it, so nobody
 //! takes it for abandoned while it is in use.
 
 use std::fs::File;
@@ -160,6 +160,11 @@ impl Journal {
             return Err(wrong("this is no journal of outcore".into()));
         }
         Ok(header)
+    }
+
+    /// Leaves it for a later run.
+    pub(super) fn keep(mut self) {
+        self.removed = false;
     }
 
     /// From now on it is removed when it is dropped.

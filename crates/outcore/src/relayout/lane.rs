@@ -11,7 +11,8 @@ use super::blocks::Reads;
 use super::leg::Leg;
 use super::passes::PAGE;
 use crate::array::Array;
-use crate::element::swap_bytes;
+use crate::convert::{Fit, convert};
+use crate::element::{ByteOrder, swap_bytes};
 use crate::error::{Error, Result};
 use crate::execute::{Transfer, execute, permuted};
 use crate::fresh;
@@ -54,6 +55,8 @@ pub(crate) struct Blocks {
     pub(crate) shape: Vec<u64>,
     pub(crate) reads: Reads,
     pub(crate) memory: LaneMemory,
+    /// What becomes of elements of another type.
+    pub(crate) conversion: Option<Fit>,
 }
 
 impl Blocks {
@@ -163,12 +166,26 @@ impl Blocks {
 struct Lane<'a> {
     blocks: &'a Blocks,
     block: Vec<u8>,
+    /// The block with elements of the target's type, if that is another one.
+    converted: Vec<u8>,
     staging: Vec<u8>,
 }
 
 impl<'a> Lane<'a> {
     fn new(blocks: &'a Blocks) -> Result<Self> {
         let LaneMemory { block, staging, .. } = blocks.memory;
+        // What a block takes before and after its elements have another type.
+        let both = match (blocks.legs.first(), blocks.conversion) {
+            (Some(leg), Some(_)) => {
+                let (from, to) = (leg.source.array()?, leg.target.array()?);
+                match from.element_type() == to.element_type() {
+                    true => (1, 0),
+                    false => (from.layout().element_size(), to.layout().element_size()),
+                }
+            }
+            _ => (1, 0),
+        };
+        let converted = block / (both.0 + both.1) * both.1;
         let room = |bytes: u64| {
             let made = usize::try_from(bytes).ok().and_then(fresh::with_room);
             made.ok_or_else(|| {
@@ -177,7 +194,8 @@ impl<'a> Lane<'a> {
         };
         Ok(Self {
             blocks,
-            block: room(block)?,
+            block: room(block - converted)?,
+            converted: room(converted)?,
             staging: room(staging)?,
         })
     }
@@ -187,16 +205,60 @@ impl<'a> Lane<'a> {
         let (from, to) = leg.sections(piece);
         let (source, target) = (leg.source.array()?, leg.target.array()?);
         let bytes = piece.count() * target.layout().element_size();
-        self.block.resize(bytes as usize, 0);
+        let read = piece.count() * source.layout().element_size();
+        self.block.resize(read as usize, 0);
         self.gather(source, &from, target.layout().slowest_first())?;
+        if source.element_type() != target.element_type() {
+            self.convert((source, &from), target)?;
+            self.write(target, &to, &self.converted)?;
+            return Ok(bytes);
+        }
         let width = target.element_type().swap_width();
         if source.descriptor().byte_order != target.descriptor().byte_order && width > 1 {
             swap_bytes(&mut self.block, width);
         }
-        let tuned = tuned(target, &to, self.blocks.memory.buffer)?;
-        let plan = plan_as_stored(&tuned, &to, Direction::Write)?;
-        execute(&plan, &**target.store(), Transfer::Write(&self.block))?;
+        self.write(target, &to, &self.block)?;
         Ok(bytes)
+    }
+
+    fn write(&self, target: &Array, to: &Section, block: &[u8]) -> Result<()> {
+        let tuned = tuned(target, to, self.blocks.memory.buffer)?;
+        let plan = plan_as_stored(&tuned, to, Direction::Write)?;
+        execute(&plan, &**target.store(), Transfer::Write(block))
+    }
+
+    /// Makes elements of the target's type of the block, which holds the section of
+    /// `source` in the axis order of the target.
+    fn convert(&mut self, (source, from): (&Array, &Section), target: &Array) -> Result<()> {
+        let swap = |array: &Array, bytes: &mut [u8]| {
+            let width = array.element_type().swap_width();
+            if array.descriptor().byte_order != ByteOrder::NATIVE && width > 1 {
+                swap_bytes(bytes, width);
+            }
+        };
+        let (old, new) = (source.element_type(), target.element_type());
+        swap(source, &mut self.block);
+        let size = old.size() as usize;
+        let count = self.block.len() / size;
+        self.converted.resize(count * new.size() as usize, 0);
+        let fit = self.blocks.conversion.unwrap_or(Fit::Refuse);
+        let outcome = convert((old, &self.block), (new, &mut self.converted), fit);
+        outcome.map_err(|number| {
+            let mut rest = number as u64;
+            let mut index = vec![0; from.axes().len()];
+            for axis in target.layout().slowest_first().iter().rev() {
+                let taken = &from.axes()[*axis];
+                index[*axis] = taken.index(rest % taken.count());
+                rest /= taken.count();
+            }
+            let value = old.text(&self.block[number * size..(number + 1) * size]);
+            Error::format(
+                source.name(),
+                format!("the value {value} of element {index:?} does not fit {new}"),
+            )
+        })?;
+        swap(target, &mut self.converted);
+        Ok(())
     }
 
     /// Brings the section of `source` into the block, its axes in `order`, with the

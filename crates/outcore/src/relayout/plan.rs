@@ -20,9 +20,11 @@ use super::pull::pull;
 use crate::array::Array;
 use crate::budget::{MemoryBudget, available_bytes};
 use crate::bytes::bytes_text;
+use crate::convert::Fit;
 use crate::descriptor::{check_permutation, permuted};
 use crate::error::{Error, Result};
 use crate::format::Location;
+use crate::interrupt::interrupted;
 
 /// What needs the memory.
 const PURPOSE: &str = "changing the layout";
@@ -71,8 +73,19 @@ pub struct Relayout {
     source: Array,
     target: Array,
     axes: Vec<usize>,
+    conversion: Option<Fit>,
     decision: Decision,
     budget: MemoryBudget,
+}
+
+/// What moves where.
+pub(super) struct Ends<'a> {
+    pub(super) source: &'a Array,
+    pub(super) target: &'a Array,
+    /// Axis `k` of the target is axis `axes[k]` of the source.
+    pub(super) axes: &'a [usize],
+    /// What becomes of elements of another type.
+    pub(super) conversion: Option<Fit>,
 }
 
 /// What rank 0 decides.
@@ -99,12 +112,23 @@ impl Relayout {
         axes: &[usize],
         budget: &MemoryBudget,
     ) -> Result<Self> {
+        let ends = Ends {
+            source,
+            target,
+            axes,
+            conversion: None,
+        };
+        Self::of(comm, &ends, budget)
+    }
+
+    /// Collective: the same, perhaps with elements of another type.
+    pub(super) fn of(comm: &Comm, ends: &Ends<'_>, budget: &MemoryBudget) -> Result<Self> {
         let budget = budget.for_rank(comm);
-        comm.agree(check(source, target, axes))?;
+        comm.agree(ends.check())?;
         comm.agree(budget.require(LEAST, PURPOSE))?;
         let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
         let decided = match comm.rank() {
-            0 => Decision::make((source, target, axes), room, comm.size()).map(Some),
+            0 => Decision::make(ends, room, comm.size()).map(Some),
             _ => Ok(None),
         };
         let decided = comm.agree(decided)?;
@@ -114,37 +138,25 @@ impl Relayout {
         comm.broadcast_string(0, &mut text)?;
         let decision = serde_json::from_str(&text);
         let decision = comm.agree(decision)?;
-        Ok(Self {
-            source: source.clone(),
-            target: target.clone(),
-            axes: axes.to_vec(),
-            decision,
-            budget,
-        })
+        Ok(ends.planned(decision, budget))
     }
 
     /// Collective: the same plan again, as `decision` says.
     pub(super) fn again(
         comm: &Comm,
-        (source, target, axes): (&Array, &Array, &[usize]),
+        ends: &Ends<'_>,
         mut decision: Decision,
         budget: &MemoryBudget,
     ) -> Result<Self> {
         let budget = budget.for_rank(comm);
-        comm.agree(check(source, target, axes))?;
+        comm.agree(ends.check())?;
         let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
         comm.agree(budget.require(decision.lane, PURPOSE))?;
         decision.lanes = decision
             .lanes
             .min((room / decision.lane.max(1)) as usize)
             .max(1);
-        Ok(Self {
-            source: source.clone(),
-            target: target.clone(),
-            axes: axes.to_vec(),
-            decision,
-            budget,
-        })
+        Ok(ends.planned(decision, budget))
     }
 
     pub(super) fn decision(&self) -> &Decision {
@@ -200,7 +212,7 @@ impl Relayout {
         let _held = comm.agree(held)?;
         let mut source: Option<Between> = None;
         for (number, stage) in stages.iter().enumerate() {
-            let between = match &stage.between {
+            let mut between = match &stage.between {
                 Some(layout) => Some(Between::make(comm, &self.target, number, layout)?),
                 None => None,
             };
@@ -220,35 +232,40 @@ impl Relayout {
             if let Some(marks) = marks {
                 numbers.retain(|block| !marks.has(number, *block));
             }
-            let outcome = match marks {
-                None => blocks.run(&numbers, lanes, &|_, _, bytes| {
+            let Some(marks) = marks else {
+                comm.agree(blocks.run(&numbers, lanes, &|_, _, bytes| {
                     progress(bytes);
                     Ok(())
-                }),
-                Some(marks) => {
-                    let pass = marks.pass(number);
-                    let run = blocks.run(&numbers, lanes, &|block, leg, bytes| {
-                        progress(bytes);
-                        pass.done(block, leg)
-                    });
-                    // The next pass begins when this one is on stable storage.
-                    run.and_then(|()| {
-                        if between.is_some() {
-                            pass.finish()
-                        } else {
-                            Ok(())
-                        }
-                    })
-                }
+                }))?;
+                source = between;
+                continue;
             };
-            comm.agree(outcome)?;
+            let pass = marks.pass(number);
+            let outcome = blocks.run(&numbers, lanes, &|block, leg, bytes| {
+                progress(bytes);
+                pass.done(block, leg)
+            });
+            // The next pass begins when this one is on stable storage.
+            let outcome = outcome.and_then(|()| match &between {
+                Some(_) => pass.finish(),
+                None => Ok(()),
+            });
+            if let Err(error) = comm.agree(outcome) {
+                if stopped(comm)? {
+                    comm.agree(pass.finish())?;
+                    for file in [&mut source, &mut between].into_iter().flatten() {
+                        file.keep();
+                    }
+                }
+                return Err(error.into());
+            }
             source = between;
         }
         Ok(())
     }
 
     fn blocks(&self, legs: Vec<Leg>, stage: &Stage) -> Blocks {
-        let size = self.target.layout().element_size();
+        let size = moved_size(&self.source, &self.target);
         let reads = match self.decision.resident {
             true => Reads::Resident,
             false => Reads::Requests,
@@ -258,45 +275,86 @@ impl Relayout {
             shape: stage.choice.block.clone(),
             reads,
             memory: LaneMemory::of(self.decision.lane, size),
+            conversion: self.conversion,
         }
     }
 }
 
-/// Fails unless the elements of one fit the other.
-fn check(source: &Array, target: &Array, axes: &[usize]) -> Result<()> {
-    check_permutation(axes, source.shape().len())?;
-    let expected = permuted(source.shape(), axes);
-    if expected != target.shape() {
-        return Err(Error::Invalid(format!(
-            "the output has shape {}, but {} {} {}",
-            shape_text(target.shape()),
-            source.name(),
-            if axes.is_sorted() {
-                "has"
-            } else {
-                "transposed has"
-            },
-            shape_text(&expected)
-        )));
+/// Collective: whether a rank was told to stop.
+pub(super) fn stopped(comm: &Comm) -> Result<bool> {
+    let told = u8::from(interrupted().is_some());
+    Ok(comm.all_reduce_one(told, Op::Max)? > 0)
+}
+
+/// The bytes that an element takes in a block; while it becomes one of another
+/// type, both are there.
+fn moved_size(source: &Array, target: &Array) -> u64 {
+    let (from, to) = (
+        source.layout().element_size(),
+        target.layout().element_size(),
+    );
+    match source.element_type() == target.element_type() {
+        true => to,
+        false => from + to,
     }
-    if target.element_type() != source.element_type() {
-        return Err(Error::WrongType {
-            array: "the output".into(),
-            stored: target.element_type(),
-            asked: source.element_type(),
-        });
+}
+
+impl Ends<'_> {
+    fn planned(&self, decision: Decision, budget: MemoryBudget) -> Relayout {
+        Relayout {
+            source: self.source.clone(),
+            target: self.target.clone(),
+            axes: self.axes.to_vec(),
+            conversion: self.conversion,
+            decision,
+            budget,
+        }
     }
-    Ok(())
+
+    /// Fails unless the elements of one fit the other.
+    fn check(&self) -> Result<()> {
+        let Self {
+            source,
+            target,
+            axes,
+            ..
+        } = *self;
+        check_permutation(axes, source.shape().len())?;
+        let expected = permuted(source.shape(), axes);
+        if expected != target.shape() {
+            return Err(Error::Invalid(format!(
+                "the output has shape {}, but {} {} {}",
+                shape_text(target.shape()),
+                source.name(),
+                if axes.is_sorted() {
+                    "has"
+                } else {
+                    "transposed has"
+                },
+                shape_text(&expected)
+            )));
+        }
+        if target.element_type() != source.element_type() && self.conversion.is_none() {
+            return Err(Error::WrongType {
+                array: "the output".into(),
+                stored: target.element_type(),
+                asked: source.element_type(),
+            });
+        }
+        Ok(())
+    }
 }
 
 impl Decision {
     /// With `room` bytes for each of `ranks` ranks.
-    fn make(
-        (source, target, axes): (&Array, &Array, &[usize]),
-        room: u64,
-        ranks: usize,
-    ) -> Result<Self> {
-        let size = target.layout().element_size();
+    fn make(ends: &Ends<'_>, room: u64, ranks: usize) -> Result<Self> {
+        let Ends {
+            source,
+            target,
+            axes,
+            ..
+        } = *ends;
+        let size = moved_size(source, target);
         let bytes = target.whole().count() * size;
         let legs = Leg::all(source, target, axes)?;
         let virtual_time = source.store().time().or(target.store().time()).is_some();
@@ -415,6 +473,11 @@ impl Between {
         Ok(between)
     }
 
+    /// Leaves the file for a later run.
+    fn keep(&mut self) {
+        self.made = None;
+    }
+
     fn path(target: &Path, number: usize) -> PathBuf {
         let mut path = target.as_os_str().to_os_string();
         path.push(format!(".pass{}", number + 1));
@@ -481,6 +544,7 @@ pub(crate) fn move_part(
         shape,
         reads: Reads::Requests,
         memory,
+        conversion: None,
     };
     let numbers: Vec<u64> = (0..blocks.count()).collect();
     blocks.run(&numbers, 1, &|_, _, bytes| {

@@ -9,6 +9,7 @@ use outcore_transport::Comm;
 
 use crate::array::Array;
 use crate::error::Result;
+use crate::interrupt;
 
 /// The bytes of a read.
 const PIECE: u64 = 1 << 20;
@@ -24,6 +25,7 @@ pub(super) fn pull(comm: &Comm, array: &Array, room: u64) -> Result<()> {
     let piece = PIECE.min(room).max(1);
     let mut bytes = vec![0; piece as usize];
     for number in (rank..len.div_ceil(piece)).step_by(ranks as usize) {
+        interrupt::check()?;
         let (at, store) = (number * piece, array.store());
         let taken = (len - at).min(piece) as usize;
         store.read_at(array.data_offset() + at, &mut bytes[..taken])?;
