@@ -10,6 +10,8 @@
 //! | [`edge_sweep`] | flow along the edges of an unstructured mesh |
 //! | [`contract`](mod@contract) | contractions of block-sparse tensors, block by block |
 //! | [`matmul`] | products of matrices, block by block or in the papers' GAXPY form |
+//! | [`stats`](mod@stats) | count, extremes, sum, mean, deviation, histogram; along axes |
+//! | [`diff`](mod@diff) | where and by how much two arrays differ |
 //!
 //! The kernels work on dense blocks in the file's own axis order, slowest axis
 //! first, whatever the layout of the array is.
@@ -23,6 +25,7 @@ mod float;
 
 pub mod adi;
 pub mod contract;
+pub mod diff;
 pub mod edge_sweep;
 pub mod fft;
 pub mod laplace;
@@ -32,6 +35,7 @@ pub mod median;
 mod overlap;
 mod resources;
 mod slab_writer;
+pub mod stats;
 
 pub use block::Block;
 pub use float::Float;

@@ -10,3 +10,4 @@ mod local_files;
 mod matmul;
 mod median_kernel;
 mod memory;
+mod stats;
