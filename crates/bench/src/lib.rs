@@ -31,6 +31,7 @@ mod reproduce;
 mod section_peers;
 mod sections;
 mod simulated;
+mod stats;
 mod sweep;
 mod transpose;
 
@@ -55,5 +56,6 @@ pub use reproduce::{Agreement, Claim, Report, Table, Value, Verdict, reproduce};
 pub use section_peers::{SectionPeersOptions, section_peers};
 pub use sections::{SectionsOptions, sections, summary};
 pub use simulated::{DEVICES, device};
+pub use stats::{StatsOptions, stats};
 pub use sweep::{SweepOptions, sweep};
 pub use transpose::{TransposeOptions, transpose};
