@@ -12,7 +12,7 @@ use outcore_apps::Resources;
 
 use crate::memory::Memory;
 use crate::ranks::{Ranks, threads_for};
-use crate::work::{Done, Work};
+use crate::work::{Closing, Done, Work};
 
 /// The arguments.
 #[derive(Args)]
@@ -28,6 +28,8 @@ pub(crate) struct Application {
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    closing: Closing,
     #[command(flatten)]
     ranks: Ranks,
 }
@@ -85,6 +87,7 @@ impl Application {
             label: C::LABEL,
             ranks: Ranks { ranks },
             memory: &self.memory,
+            json: self.closing.json,
         };
         let open = |comm: &Comm| {
             let input = self.open(comm, C::APART)?;

@@ -8,6 +8,7 @@ mod global;
 mod gpc;
 mod irregular;
 mod redistribute;
+mod stats;
 mod transpose;
 
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ enum Name {
     Apps(Apps),
     Alltoall(alltoall::AllToAllBench),
     Gpc(gpc::Gpc),
+    Stats(stats::Stats),
     Transpose(transpose::Transpose),
     Global(global::Global),
     Contract(contract::Contract),
@@ -218,6 +220,7 @@ impl Bench {
             Name::Sweep(options) => (options.run()?, options.csv),
             Name::Alltoall(options) => (options.run()?, options.csv),
             Name::Gpc(options) => (options.run()?, options.csv),
+            Name::Stats(options) => (options.run()?, options.csv),
             Name::Transpose(options) => (options.run()?, options.csv),
             Name::Global(options) => (options.run()?, options.csv),
             Name::Contract(options) => (options.run()?, options.csv),

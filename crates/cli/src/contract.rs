@@ -14,7 +14,7 @@ use outcore_apps::contract::{
 
 use crate::memory::Memory;
 use crate::ranks::Ranks;
-use crate::work::{Done, Work};
+use crate::work::{Closing, Done, Work};
 
 /// Pieces of this many bytes are copied or made.
 const PIECE: u64 = 4 << 20;
@@ -85,6 +85,8 @@ pub(crate) struct Contract {
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
+    closing: Closing,
+    #[command(flatten)]
     ranks: Ranks,
 }
 
@@ -153,6 +155,7 @@ impl Contract {
                 ranks: self.ranks.ranks,
             },
             memory: &self.memory,
+            json: self.closing.json,
         };
         work.run(
             |comm| self.open(comm, &contraction),

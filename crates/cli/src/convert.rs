@@ -7,21 +7,27 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, Distribution, Error, LocalPlacement,
-    Result, parse_shape,
+    Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, Distribution, ElementType, Error, Fit,
+    LocalPlacement, Result, parse_shape,
 };
 
 use crate::chunks::Chunking;
 use crate::rearrange::{Rearrange, Wanted, like};
 use crate::transpose::no_layout_of_raw;
 
-/// Copy an array into another placement, layout or format
+/// Copy an array into another placement, layout, format or element type
 ///
 /// In global placement an array is one file (or striped); in local placement it
 /// is one file a rank, each with the rank's local array and, round its blocks,
 /// overlap areas for neighbours' data. A program on N ranks wants N parts. The
 /// overlap areas of the output are zero. The ending of OUT says its format, as
 /// for 'create'; local placement needs .oc.
+///
+/// With --type the numbers become numbers of another type: floats the nearest ones,
+/// integers without the fraction. A number that the type does not have (out of range,
+/// for bool anything but 0 and 1, a NaN as an integer, an imaginary part) is an error, and
+/// nothing is made; with --saturate what is out of range becomes the nearest number
+/// there is.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -31,6 +37,8 @@ Examples:
   outcore convert parts.oc whole.npy --memory 256MiB            (back to one file)
   outcore convert field.npy field.zarr --chunks 256x256 --codec zstd:3 --ranks 2
   outcore convert climate.zarr/t t.npy --memory 256MiB
+  outcore convert field.oc small.npy --type f32 --verify
+  outcore convert scan.npy bytes.npy --type u8 --saturate
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
     #[command(flatten)]
@@ -61,6 +69,12 @@ pub(crate) struct Convert {
     /// The byte order of the output: little or big [default: that of IN]
     #[arg(long, value_name = "ORDER")]
     byte_order: Option<ByteOrder>,
+    /// The type of the output's elements [default: that of IN]
+    #[arg(long = "type", value_name = "TYPE")]
+    element_type: Option<ElementType>,
+    /// With --type, take the nearest number for one that is out of range
+    #[arg(long, requires = "element_type")]
+    saturate: bool,
     #[command(flatten)]
     chunking: Chunking,
 }
@@ -118,6 +132,12 @@ impl Convert {
                 "--resume cannot be used with --directories: each rank knows its own".into(),
             );
         }
+        if self.element_type.is_some() && !self.directories.is_empty() {
+            return Err(
+                "--type cannot be used with --directories: convert the type first, then place it"
+                    .into(),
+            );
+        }
         self.chunking.check(output)?;
         if output.starts_with("raw:") && self.byte_order.is_some() {
             return Err(format!(
@@ -148,7 +168,15 @@ impl Convert {
         self.rearrange.run("converting", 1, |source: &Array, comm| {
             let axes = (0..source.shape().len()).collect();
             let descriptor = self.descriptor(source, comm)?;
-            Ok(Wanted { axes, descriptor })
+            let fit = match self.saturate {
+                true => Fit::Saturate,
+                false => Fit::Refuse,
+            };
+            Ok(Wanted {
+                axes,
+                descriptor,
+                conversion: self.element_type.map(|_| fit),
+            })
         })
     }
 
@@ -165,6 +193,15 @@ impl Convert {
         }
         if let Some(byte_order) = self.byte_order {
             descriptor.byte_order = byte_order;
+        }
+        if let Some(element_type) = self.element_type {
+            // What stands for missing elements may be no number of the new type.
+            if element_type != descriptor.element_type {
+                descriptor.fill_value = None;
+            }
+            descriptor.element_type = element_type;
+            let size = element_type.size() as usize;
+            descriptor.codecs = descriptor.codecs.for_elements(size);
         }
         self.chunking.apply(&mut descriptor);
         Ok(descriptor)

@@ -10,7 +10,7 @@ use outcore_apps::edge_sweep::{
 
 use crate::memory::Memory;
 use crate::ranks::Ranks;
-use crate::work::{Done, Work};
+use crate::work::{Closing, Done, Work};
 
 /// Let values flow along the edges of an unstructured mesh, step by step
 ///
@@ -73,6 +73,8 @@ pub(crate) struct EdgeSweep {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    closing: Closing,
+    #[command(flatten)]
     ranks: Ranks,
 }
 
@@ -84,6 +86,7 @@ impl EdgeSweep {
                 ranks: self.ranks.ranks,
             },
             memory: &self.memory,
+            json: self.closing.json,
         };
         work.run(
             |comm| self.open(comm),

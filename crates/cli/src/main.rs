@@ -12,6 +12,7 @@ mod convert;
 mod copy;
 mod create;
 mod demo;
+mod diff;
 mod edge_sweep;
 mod explain;
 mod fft;
@@ -34,6 +35,8 @@ mod relayout;
 mod reproduce;
 mod scatter;
 mod selection;
+mod stats;
+mod stats_along;
 mod text;
 mod transpose;
 mod tuning;
@@ -69,13 +72,15 @@ Examples:
   outcore write field.oc '0, :' --fill 1.5
   outcore gather field.oc --indices wanted.npy -o values.npy --ranks 4
   outcore info field.oc --json
+  outcore stats field.oc --bins 40 --range 0,1 --plot
+  outcore diff field.oc copy.npy --tolerance 1e-6
   outcore ls climate.zarr
   outcore convert field.oc parts.oc --placement local --parts 4
   outcore transpose field.oc turned.oc --memory 256MiB
   outcore checkpoint verify run
   mpirun -n 4 outcore read field.oc -o copy.npy     (built with --features mpi)
 
-Exit status: 0 done, 1 failed, 2 wrong usage."
+Exit status: 0 done, 1 failed, 2 wrong usage. After ctrl-C it is 130; for 'diff' see its help."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -91,6 +96,8 @@ enum Command {
     Write(write::Write),
     Gather(gather::Gather),
     Scatter(scatter::Scatter),
+    Stats(stats::Stats),
+    Diff(diff::Diff),
     Convert(convert::Convert),
     Relayout(relayout::Relayout),
     Transpose(transpose::Transpose),
@@ -111,8 +118,11 @@ enum Command {
     Model(model::Model),
 }
 
-/// The exit status of wrong usage; failures have 1.
+/// The exit statuses of failures and of wrong usage, and what is added to the number
+/// of a signal.
+const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
+const SIGNAL: u8 = 128;
 
 impl Command {
     /// What is wrong with the arguments as far as they tell it themselves.
@@ -122,6 +132,8 @@ impl Command {
             Self::Read(command) => command.check(),
             Self::Gather(command) => command.check(),
             Self::Scatter(command) => command.check(),
+            Self::Stats(command) => command.check(),
+            Self::Diff(command) => command.check(),
             Self::Convert(command) => command.check(),
             Self::Relayout(command) => command.check(),
             Self::Transpose(command) => command.check(),
@@ -166,6 +178,15 @@ fn main() -> ExitCode {
         complain(&problem);
         return WRONG_USAGE.into();
     }
+    outcore::stop_on_signals();
+    if let Command::Diff(command) = &cli.command {
+        // Its exit status says whether arrays differ.
+        let launched = outcore::check_launch().map_err(Into::into);
+        return match launched.and_then(|()| command.run()) {
+            Ok(status) => status,
+            Err(error) => failed(&error, diff::TROUBLE),
+        };
+    }
     let outcome = outcore::check_launch()
         .map_err(Into::into)
         .and_then(|()| match cli.command {
@@ -176,6 +197,8 @@ fn main() -> ExitCode {
             Command::Write(command) => command.run(),
             Command::Gather(command) => command.run(),
             Command::Scatter(command) => command.run(),
+            Command::Stats(command) => command.run(),
+            Command::Diff(_) => Ok(()),
             Command::Convert(command) => command.run(),
             Command::Relayout(command) => command.run(),
             Command::Transpose(command) => command.run(),
@@ -197,12 +220,22 @@ fn main() -> ExitCode {
         });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            if ranks::speaks_for(&error) {
-                complain(&ranks::message(&error));
-            }
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error, FAILED),
+    }
+}
+
+/// Says what failed; the exit status is that of the signal that stopped it, or else
+/// `status`.
+fn failed(error: &outcore::Error, status: u8) -> ExitCode {
+    if ranks::speaks_for(error) {
+        complain(&match outcore::interrupted() {
+            Some(_) => ranks::cause(error),
+            None => ranks::message(error),
+        });
+    }
+    match outcore::interrupted() {
+        Some(signal) => (SIGNAL + signal as u8).into(),
+        None => status.into(),
     }
 }
 

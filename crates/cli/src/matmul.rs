@@ -8,7 +8,7 @@ use outcore_apps::matmul::{self, multiply, product_shape};
 
 use crate::memory::Memory;
 use crate::ranks::Ranks;
-use crate::work::{Done, Work};
+use crate::work::{Closing, Done, Work};
 
 /// Multiply two matrices
 ///
@@ -44,6 +44,8 @@ pub(crate) struct Matmul {
     /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    closing: Closing,
     #[command(flatten)]
     ranks: Ranks,
 }
@@ -81,6 +83,7 @@ impl Matmul {
                 ranks: self.ranks.ranks,
             },
             memory: &self.memory,
+            json: self.closing.json,
         };
         work.run(
             |comm| self.open(comm),

@@ -11,6 +11,7 @@
 mod bars;
 pub(crate) mod chart;
 mod elements;
+pub(crate) mod histogram;
 mod plane;
 mod strip;
 mod svg;

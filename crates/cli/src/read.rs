@@ -3,20 +3,24 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use std::time::Instant;
+
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Direction, Error, Order, Result, Section, Tuning,
-    shape_text,
+    Arrangement, Array, ArrayDescriptor, Comm, Direction, Error, Op, Order, PeakMemory, Result,
+    Section, Tuning, shape_text,
 };
+use serde_json::{Map, json};
 
 use crate::copy::{Side, Team, copy, copy_together, fitting};
 use crate::memory::Memory;
 use crate::progress::Progress;
-use crate::ranks::{Ranks, cause};
+use crate::ranks::{Ranks, cause, print};
 use crate::selection::Selection;
 use crate::text;
 use crate::tuning::TuningOptions;
+use crate::work::{Closing, closing};
 
 /// Read a section of an array into a file, or print it
 ///
@@ -54,6 +58,8 @@ pub(crate) struct Read {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    closing: Closing,
+    #[command(flatten)]
     tuning: TuningOptions,
     #[command(flatten)]
     memory: Memory,
@@ -70,11 +76,14 @@ impl Read {
                 self.selection.section, self.output
             ));
         }
+        if self.closing.json && self.output == "-" {
+            return Err("--json tells of a file that was written; name it with -o".into());
+        }
         Ok(())
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let progress = OnceLock::new();
+        let (progress, peak, start) = (OnceLock::new(), PeakMemory::watch(), Instant::now());
         self.ranks.run(|comm| {
             let room = self.memory.room(comm, "reading")?;
             let array = Array::open_all(comm, &self.selection.array)?;
@@ -95,7 +104,8 @@ impl Read {
                     room,
                     progress,
                 };
-                return self.extract(&team, &from, &self.output);
+                self.extract(&team, &from, &self.output)?;
+                return self.close(comm, (&array, &section), start, &peak);
             }
             let output = self.output.replace("%r", &rank.to_string());
             let team = Team {
@@ -103,8 +113,39 @@ impl Read {
                 room,
                 progress,
             };
-            self.extract_each(&team, &from, &output)
+            self.extract_each(&team, &from, &output)?;
+            self.close(comm, (&array, &section), start, &peak)
         })
+    }
+
+    /// Collective: with --json, tells what was read, by rank 0 where each has its own.
+    fn close(
+        &self,
+        comm: &Comm,
+        (array, section): (&Array, &Section),
+        start: Instant,
+        peak: &PeakMemory,
+    ) -> Result<()> {
+        if !self.closing.json {
+            return Ok(());
+        }
+        let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
+        let seconds = start.elapsed().as_secs_f64();
+        let bytes = section.count() * array.layout().element_size();
+        let facts = [
+            ("array", json!(array.name())),
+            ("section", json!(section.to_string())),
+            ("shape", json!(section.shape())),
+            ("type", json!(array.element_type().name())),
+            ("bytes", json!(bytes)),
+            ("output", json!(self.output)),
+        ];
+        let facts = Map::from_iter(facts.map(|(name, value)| (name.to_owned(), value)));
+        let told = match comm.rank() {
+            0 => print(&closing(facts, seconds, used)),
+            _ => Ok(()),
+        };
+        Ok(comm.agree(told)?)
     }
 
     /// Collective: brings the section of each rank into its own `output`.

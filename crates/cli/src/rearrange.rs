@@ -7,15 +7,20 @@ use std::time::Instant;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Array, ArrayDescriptor, Comm, LocalArray, Op, Order, PeakMemory, RelayoutJob, RelayoutOutput,
-    Result, shape_text,
+    Array, ArrayDescriptor, Comm, Error, Fit, LocalArray, MemoryBudget, Op, Order, PeakMemory,
+    RelayoutJob, RelayoutOutput, Result, shape_text,
 };
+use outcore_apps::Resources;
+use outcore_apps::diff::{Side, Tolerance, diff};
+use outcore_apps::stats::Part;
+use serde_json::{Map, json};
 
 use crate::bytes;
 use crate::chunks::has_chunks;
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
+use crate::work::{Closing, closing};
 
 /// The arguments.
 #[derive(Args)]
@@ -34,6 +39,11 @@ pub(crate) struct Rearrange {
     /// Continue what an interrupted run with the same IN and OUT has left, if there is such
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Read OUT again when it is complete, and compare every element with IN
+    #[arg(long)]
+    verify: bool,
+    #[command(flatten)]
+    closing: Closing,
     #[command(flatten)]
     ranks: Ranks,
 }
@@ -43,6 +53,8 @@ pub(crate) struct Wanted {
     /// Axis `k` of the output is axis `axes[k]` of the input.
     pub(crate) axes: Vec<usize>,
     pub(crate) descriptor: ArrayDescriptor,
+    /// How elements become those of another type, if that was asked for.
+    pub(crate) conversion: Option<Fit>,
 }
 
 impl Rearrange {
@@ -61,7 +73,11 @@ impl Rearrange {
         };
         ranks.run(|comm| {
             let source = Array::open_all(comm, &self.input)?;
-            let Wanted { axes, descriptor } = comm.agree(wanted(&source, comm))?;
+            let Wanted {
+                axes,
+                descriptor,
+                conversion,
+            } = comm.agree(wanted(&source, comm))?;
             let bytes = source.whole().count() * source.layout().element_size();
             let start = Instant::now();
             let add = |progress: &Progress, bytes| progress.add(bytes);
@@ -82,9 +98,11 @@ impl Rearrange {
                     replace: self.force,
                     resume: self.resume,
                 };
-                let job = RelayoutJob::begin(comm, &source, &axes, &output, &budget)?;
-                comm.agree(match comm.rank() {
-                    0 => self.announce(&job),
+                let job = RelayoutJob::begin_converting(
+                    comm, &source, &axes, &output, conversion, &budget,
+                )?;
+                comm.agree(match (comm.rank(), self.closing.json) {
+                    (0, false) => self.announce(&job),
                     _ => Ok(()),
                 })?;
                 if job.resumed() {
@@ -92,23 +110,94 @@ impl Rearrange {
                 }
                 let share = job.remaining() / comm.size() as u64;
                 let progress = Progress::shared(&progress, label, comm, share)?;
-                job.run(comm, &|bytes| add(progress, bytes))?;
+                let made = job.run(comm, &|bytes| add(progress, bytes));
+                if let Err(Error::Unfinished { .. }) = &made {
+                    // All ranks have it, and one tells it.
+                    return Ok(comm.agree(made.map(drop))?);
+                }
+                made?;
                 progress.finish();
             }
-            let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
             let seconds = start.elapsed().as_secs_f64();
+            if self.verify {
+                self.compare(comm, (&source, &axes), conversion, &budget)?;
+            }
+            let peak = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
+            let done = Done {
+                seconds,
+                rate: part * bytes as f64 / seconds / 1e9,
+                peak,
+            };
             let told = match comm.rank() {
-                0 => describe(&self.output).and_then(|made| {
-                    print(&format!(
-                        "{made}; {seconds:.2} s, {:.2} GB/s; peak memory {}\n",
-                        part * bytes as f64 / seconds / 1e9,
-                        bytes::show(used)
-                    ))
-                }),
+                0 => self.tell(&done),
                 _ => Ok(()),
             };
             Ok(comm.agree(told)?)
         })
+    }
+
+    /// Says what was made.
+    fn tell(&self, done: &Done) -> Result<()> {
+        let made = Array::open(&self.output)?;
+        if self.closing.json {
+            let facts = [
+                ("input", json!(self.input)),
+                ("output", json!(made.name())),
+                ("shape", json!(made.shape())),
+                ("type", json!(made.element_type().name())),
+                ("layout", json!(made.descriptor().arrangement.to_string())),
+                ("bytes", json!(made.layout().byte_len())),
+                ("gb_per_s", json!(done.rate)),
+                ("verified", json!(self.verify)),
+            ];
+            let facts = Map::from_iter(facts.map(|(name, value)| (name.to_owned(), value)));
+            return print(&closing(facts, done.seconds, done.peak));
+        }
+        print(&format!(
+            "{}{}; {:.2} s, {:.2} GB/s; peak memory {}\n",
+            describe(&made),
+            if self.verify { "; verified" } else { "" },
+            done.seconds,
+            done.rate,
+            bytes::show(done.peak)
+        ))
+    }
+
+    /// Collective: compares the output, read again, with what it was made of.
+    fn compare(
+        &self,
+        comm: &Comm,
+        (source, axes): (&Array, &[usize]),
+        conversion: Option<Fit>,
+        budget: &MemoryBudget,
+    ) -> Result<()> {
+        let made = Array::open_all(comm, &self.output)?;
+        let turned = source.permuted(axes)?;
+        let order: Vec<usize> = (0..axes.len()).collect();
+        let whole = turned.whole();
+        let [left, right] = [&turned, &made].map(|array| Side {
+            part: Part {
+                array,
+                section: &whole,
+            },
+            axes: &order,
+        });
+        let resources = Resources::of(budget.clone());
+        let sides = (&left, &right);
+        let exact = Tolerance::default();
+        let found = diff(comm, sides, &exact, conversion, &resources)?;
+        let Some(first) = found.first else {
+            return Ok(());
+        };
+        Err(Error::Invalid(format!(
+            "{} differs from {} in {} elements, the first of them {:?}: it was written or read \
+             wrongly, or {} has changed meanwhile; make it again with --force",
+            self.output,
+            self.input,
+            found.beyond,
+            right.index(&left, &first),
+            self.input
+        )))
     }
 
     /// Whether each rank makes its own file, on a disk that others may not be
@@ -171,9 +260,15 @@ fn is_hdf5(name: &str) -> bool {
     file.ends_with(".h5") || file.ends_with(".hdf5")
 }
 
-/// The array `name` in a few words.
-fn describe(name: &str) -> Result<String> {
-    let made = Array::open(name)?;
+/// How it went.
+struct Done {
+    seconds: f64,
+    rate: f64,
+    peak: u64,
+}
+
+/// An array in a few words.
+fn describe(made: &Array) -> String {
     let placed = match &made.descriptor().local {
         None => String::new(),
         Some(placement) => format!(
@@ -183,12 +278,12 @@ fn describe(name: &str) -> Result<String> {
             shape_text(placement.distribution.grid())
         ),
     };
-    Ok(format!(
+    format!(
         "{}: {} {} in {} layout, {}{placed}",
         made.name(),
         shape_text(made.shape()),
         made.element_type(),
         made.descriptor().arrangement,
         bytes::show(made.layout().byte_len()),
-    ))
+    )
 }

@@ -44,7 +44,11 @@ impl Relayout {
                     descriptor.arrangement = layout.clone();
                 }
                 let axes = (0..source.shape().len()).collect();
-                Ok(Wanted { axes, descriptor })
+                Ok(Wanted {
+                    axes,
+                    descriptor,
+                    conversion: None,
+                })
             })
     }
 }

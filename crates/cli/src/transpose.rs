@@ -42,7 +42,11 @@ impl Transpose {
                 if let Some(layout) = &self.layout {
                     descriptor.arrangement = layout.clone();
                 }
-                Ok(Wanted { axes, descriptor })
+                Ok(Wanted {
+                    axes,
+                    descriptor,
+                    conversion: None,
+                })
             })
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use outcore::{Comm, Op, PeakMemory, Result};
 use outcore_apps::Resources;
+use serde_json::{Map, Value, json};
 
 use crate::bytes;
 use crate::memory::Memory;
@@ -18,6 +19,16 @@ pub(crate) struct Work<'a> {
     pub(crate) label: &'static str,
     pub(crate) ranks: Ranks,
     pub(crate) memory: &'a Memory,
+    /// Whether the closing line is JSON.
+    pub(crate) json: bool,
+}
+
+/// The option `--json` of commands that close with a line about their work.
+#[derive(clap::Args)]
+pub(crate) struct Closing {
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to tell about work that is done.
@@ -54,6 +65,12 @@ impl Work<'_> {
             let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
             let seconds = start.elapsed().as_secs_f64();
             let said = match comm.rank() {
+                0 if self.json => {
+                    let unit = done.unit.replace('/', "_per_").to_lowercase();
+                    let mut facts = facts(done.told);
+                    facts.insert(unit, json!(done.amount / seconds / 1e9));
+                    print(&closing(facts, seconds, used))
+                }
                 0 => print(&format!(
                     "{}; {seconds:.2} s, {:.2} {}; peak memory {}\n",
                     done.told,
@@ -66,4 +83,16 @@ impl Work<'_> {
             Ok(comm.agree(said)?)
         })
     }
+}
+
+/// What was done, as JSON.
+fn facts(told: String) -> Map<String, Value> {
+    Map::from_iter([("done".to_owned(), told.into())])
+}
+
+/// The closing line as JSON: facts, the time and the memory used.
+pub(crate) fn closing(mut facts: Map<String, Value>, seconds: f64, peak: u64) -> String {
+    facts.insert("seconds".into(), json!(seconds));
+    facts.insert("peak_memory_bytes".into(), json!(peak));
+    format!("{}\n", Value::Object(facts))
 }

@@ -1,0 +1,102 @@
+//! Interrupted in the middle (ctrl-C): what is unfinished is removed, or kept where a
+//! run can go on.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::program::Place;
+
+/// Large enough to be in the middle for a while: 512 MiB of holes.
+const LARGE: &str = "--shape 16384x8192 --type f32";
+
+/// Starts `outcore`, waits until something with a temporary name holds data, and
+/// sends a signal.
+fn interrupt(place: &Place, line: &str, signal: &str) -> Output {
+    let mut child = place
+        .command(line.split_whitespace())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("outcore starts");
+    wait_for_data(place, &mut child);
+    let sent = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill runs").success());
+    child.wait_with_output().expect("it ends")
+}
+
+fn wait_for_data(place: &Place, child: &mut Child) {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
+        let ended = child.try_wait().expect("a child").is_some();
+        assert!(!ended, "it ended before it was interrupted");
+        if hidden(place).iter().any(|name| blocks(place, name) >= 8192) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("it did not begin within a minute");
+}
+
+fn blocks(place: &Place, name: &str) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let files = [place.path(name).join("data.bin"), place.path(name)];
+    let found = files.iter().filter_map(|path| std::fs::metadata(path).ok());
+    found.map(|file| file.blocks()).max().unwrap_or(0)
+}
+
+fn hidden(place: &Place) -> Vec<String> {
+    let names = place.names().into_iter();
+    names.filter(|name| name.starts_with('.')).collect()
+}
+
+fn complaint(output: &Output, status: i32) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn an_interrupted_convert_is_continued() {
+    let place = Place::new();
+    place.ok(&format!("create in.npy {LARGE}"));
+    place.ok_args(&["write", "in.npy", "::9999, ::99", "--fill", "2.5"]);
+    for (signal, status) in [("-INT", Some(130)), ("-TERM", Some(143)), ("-KILL", None)] {
+        let line = "convert in.npy out.oc --memory 16MiB --ranks 2";
+        let output = interrupt(&place, line, signal);
+        assert!(!place.path("out.oc").exists(), "{signal}");
+        assert!(place.path(".out.oc.journal").exists(), "{signal}");
+        match status {
+            Some(status) => {
+                let text = complaint(&output, status);
+                assert!(text.contains("--resume"), "{text}");
+            }
+            None => assert_eq!(output.status.code(), None),
+        }
+        let text = place.ok(&format!("{line} --resume --verify"));
+        assert!(
+            text.contains("continued") && text.contains("verified"),
+            "{text}"
+        );
+        assert!(hidden(&place).is_empty(), "{signal}: {:?}", hidden(&place));
+        std::fs::remove_dir_all(place.path("out.oc")).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_continued_is_removed() {
+    let place = Place::new();
+    place.ok(&format!("create in.npy {LARGE}"));
+    for line in [
+        "read in.npy -o out.npy --ranks 2",
+        "create out.oc --shape 16384x8192 --type f64 --fill random --ranks 2",
+        "median in.npy out.npy --window 3x3 --memory 16MiB --ranks 2",
+    ] {
+        let output = interrupt(&place, line, "-INT");
+        let text = complaint(&output, 130);
+        assert!(text.contains("interrupted"), "{line}: {text}");
+        assert_eq!(place.names(), ["in.npy"], "{line}");
+    }
+}
