@@ -92,7 +92,7 @@ Examples:
   outcore checkpoint verify run
   mpirun -n 4 outcore read field.oc -o copy.npy     (built with --features mpi)
 
-Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted (ctrl-C); of 'diff' see its help."
+Exit status: 0 done, 1 failed, 2 wrong usage. After ctrl-C it is 130; for 'diff' see its help."
 )]
 struct Cli {
     #[command(subcommand)]

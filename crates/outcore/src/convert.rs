@@ -179,6 +179,18 @@ floats! {
     f64, |value: i128| value as f64, |value: f64| value;
 }
 
+/// The nearest half. Through a single that is rounded to odd, so that what was cut off
+/// still counts when that is rounded: rounding to the nearest twice would not do.
+fn half(value: f64) -> f16 {
+    let single = value as f32;
+    if !single.is_finite() || f64::from(single) == value {
+        return f16::from_f32(single);
+    }
+    let too_far = f64::from(single).abs() > value.abs();
+    let towards_zero = single.to_bits() - u32::from(too_far);
+    f16::from_f32(f32::from_bits(towards_zero | 1))
+}
+
 impl Number for f16 {
     fn wide(bytes: &[u8]) -> Wide {
         Wide::Real(bytemuck::pod_read_unaligned::<Self>(bytes).into())
@@ -191,7 +203,7 @@ impl Number for f16 {
             Some(Wide::Real(value)) => value,
             _ => return false,
         };
-        let rounded = Self::from_f64(value);
+        let rounded = half(value);
         let limit = if value < 0.0 { Self::MIN } else { Self::MAX };
         let fitting = finite(
             value.is_finite(),
@@ -243,6 +255,13 @@ mod tests {
         assert_eq!(
             one::<Complex<f64>, f32>(Complex::new(2.0, 1.0), refuse),
             None
+        );
+        // Halfway between two halves and a little more, which a single does not hold.
+        let above = 1.0 + 0.5f64.powi(11) + 0.5f64.powi(40);
+        assert_eq!(one::<f64, f16>(above, refuse), Some(f16::from_bits(0x3c01)));
+        assert_eq!(
+            one::<f64, f16>(-above, refuse),
+            Some(f16::from_bits(0xbc01))
         );
         let mut flag = [9];
         let two = [2u8];

@@ -18,7 +18,7 @@ use crate::resources::Resources;
 const PIECE: u64 = 1 << 20;
 
 /// What needs the memory.
-const PURPOSE: &str = "the statistics along axes";
+const PURPOSE: &str = "the pass along the axes";
 
 /// Copies of the results that joining takes.
 const COPIES: u64 = 4;

@@ -62,7 +62,7 @@ impl Histogram {
 
     /// The bytes of so many bins.
     pub(crate) fn bytes(count: usize) -> u64 {
-        16 * (count as u64 + 1)
+        16 * count as u64
     }
 
     /// Counts values.

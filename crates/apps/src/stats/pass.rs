@@ -15,7 +15,10 @@ const PIECE: u64 = 512 << 10;
 const TILES: u64 = 8 << 20;
 
 /// What needs the memory.
-const PURPOSE: &str = "the statistics";
+const PURPOSE: &str = "the pass over the data";
+
+/// With less memory single elements would be read.
+const LEAST: u64 = 64 << 10;
 
 /// What is asked of a section.
 #[derive(Debug, Clone, Copy, Default)]
@@ -153,8 +156,7 @@ impl<'a> Reader<'a> {
         let size = size_of::<T>() as u64;
         let tile = part.array.layout().tile();
         let beside = beside + decoded_bytes(part.array);
-        let least = beside + 2 * size * CHUNK as u64;
-        let budget = resources.enough(comm, PURPOSE, |_| least)?;
+        let budget = resources.enough(comm, PURPOSE, |_| beside + LEAST)?;
         // The rest is for the piece and for what a strategy stages.
         let room = budget.limit() - beside;
         let bytes = match tile {
@@ -195,12 +197,16 @@ impl<'a> Reader<'a> {
         let place = |at: usize| number(&self.shape, order, &position(piece, order, at as u64));
         for (at, chunk) in values.chunks(CHUNK).enumerate() {
             let start = at * CHUNK;
-            summary.add(&T::chunk(chunk), place(start), |value| {
-                let found = chunk
-                    .iter()
-                    .position(|candidate| candidate.value() == value);
-                place(start + found.unwrap_or(0))
-            });
+            summary.add(
+                &T::chunk(chunk),
+                || place(start),
+                |value| {
+                    let found = chunk
+                        .iter()
+                        .position(|candidate| candidate.value() == value);
+                    place(start + found.unwrap_or(0))
+                },
+            );
         }
     }
 }

@@ -100,9 +100,14 @@ impl Summary {
         (self.squares / self.count as f64).sqrt()
     }
 
-    /// Joins a chunk whose first element has the number `first`; `place` finds the
-    /// first element of the chunk with a value.
-    pub(crate) fn add(&mut self, chunk: &Chunk, first: u64, place: impl Fn(Value) -> u64) {
+    /// Joins a chunk whose first element has the number that `first` tells; `place` finds
+    /// the first element of the chunk with a value. Both are seldom asked.
+    pub(crate) fn add(
+        &mut self,
+        chunk: &Chunk,
+        first: impl Fn() -> u64,
+        place: impl Fn(Value) -> u64,
+    ) {
         self.nans += chunk.nans;
         if chunk.count == 0 {
             return;
@@ -114,11 +119,11 @@ impl Summary {
         match &mut self.extremes {
             None => self.extremes = Some((found(chunk.least), found(chunk.most))),
             Some((least, most)) => {
-                if beats(chunk.least, first, least, Ordering::Less) {
-                    *least = found(chunk.least);
+                if beats(chunk.least, &first, least, Ordering::Less) {
+                    take(least, found(chunk.least), Ordering::Less);
                 }
-                if beats(chunk.most, first, most, Ordering::Greater) {
-                    *most = found(chunk.most);
+                if beats(chunk.most, &first, most, Ordering::Greater) {
+                    take(most, found(chunk.most), Ordering::Greater);
                 }
             }
         }
@@ -134,12 +139,8 @@ impl Summary {
         match &mut self.extremes {
             None => self.extremes = other.extremes,
             Some((least, most)) => {
-                if beats(their_least.value, their_least.place, least, Ordering::Less) {
-                    *least = their_least;
-                }
-                if beats(their_most.value, their_most.place, most, Ordering::Greater) {
-                    *most = their_most;
-                }
+                take(least, their_least, Ordering::Less);
+                take(most, their_most, Ordering::Greater);
             }
         }
         self.join_sums(other.count, (other.sum, other.lost), other.squares);
@@ -205,11 +206,18 @@ impl Summary {
     }
 }
 
+/// Takes an extreme in place of the best one, if it is better or before it.
+fn take(best: &mut Extreme, other: Extreme, better: Ordering) {
+    if beats(other.value, || other.place, best, better) {
+        *best = other;
+    }
+}
+
 /// Whether a value takes the place of the best one: it is better, or as good and
 /// perhaps before it.
-fn beats(value: Value, place: u64, best: &Extreme, better: Ordering) -> bool {
+fn beats(value: Value, place: impl Fn() -> u64, best: &Extreme, better: Ordering) -> bool {
     let order = value.order(best.value);
-    order == better || (order == Ordering::Equal && place < best.place)
+    order == better || (order == Ordering::Equal && place() < best.place)
 }
 
 #[cfg(test)]
@@ -229,7 +237,7 @@ mod tests {
                 squares: 0.0,
             };
             let place = first + at as u64;
-            all.add(&chunk, place, |_| place);
+            all.add(&chunk, || place, |_| place);
         }
         all
     }
@@ -267,5 +275,18 @@ mod tests {
         late.join(&early);
         assert_eq!(late.least().unwrap().place, 4);
         assert_eq!(late.most().unwrap().place, 4);
+        // A chunk that begins before the best one, but has the value after it.
+        let three = Value::Real(3.0);
+        let chunk = Chunk {
+            count: 2,
+            nans: 0,
+            least: Value::Real(2.0),
+            most: three,
+            sum: Value::Real(5.0),
+            squares: 0.5,
+        };
+        late.add(&chunk, || 0, |value| if value == three { 7 } else { 0 });
+        assert_eq!(late.most().unwrap().place, 4);
+        assert_eq!(late.least().unwrap().place, 0);
     }
 }

@@ -43,7 +43,7 @@ fn whatever_the_layout_the_ranks_and_the_memory() {
     for layout in ["row", "column", "axes:1,2,0", "tiled:4x5x3"] {
         let (array, values) = array(directory.path(), layout);
         let (mean, deviation) = plain(&values);
-        for (ranks, memory) in [(1, 1 << 20), (2, 1 << 17), (5, 1 << 18)] {
+        for (ranks, memory) in [(1, 1 << 20), (2, 1 << 17), (5, 320 << 10)] {
             let found = outcore::run(ranks, |comm| {
                 let part = Part {
                     array: &array,

@@ -165,7 +165,9 @@ impl RelayoutJob {
             }
             let array = self.name.clone();
             self.draft.keep();
-            self.journal.map(Journal::keep);
+            if let Some(journal) = self.journal {
+                journal.keep();
+            }
             return Err(Error::Unfinished { array });
         }
         let made = self.draft.commit(comm)?;
