@@ -77,13 +77,18 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
             ErrorKind::InvalidData,
             "it was replaced since it was opened; open it again".into(),
         ),
+        _ if all.contains("Received non-partial response")
+            || all.contains("Range request not supported") =>
+        {
+            (
+                ErrorKind::Unsupported,
+                "the server does not answer requests for a range of bytes; copy the file first"
+                    .into(),
+            )
+        }
         Error::NotImplemented { .. } | Error::NotSupported { .. } => (
             ErrorKind::Unsupported,
             "this kind of store cannot do that".into(),
-        ),
-        _ if all.contains("Received non-partial response") => (
-            ErrorKind::Unsupported,
-            "the server does not answer requests for a range of bytes; copy the file first".into(),
         ),
         _ if all.contains("builder error") || all.contains("URL scheme is not allowed") => (
             ErrorKind::InvalidInput,
@@ -95,6 +100,13 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
                     Scheme::Az => "AZURE",
                     _ => "AWS",
                 }
+            ),
+        ),
+        _ if all.contains("certificate") => (
+            ErrorKind::PermissionDenied,
+            format!(
+                "the certificate of the server is not valid ({}); check the endpoint",
+                last_words(&all)
             ),
         ),
         _ if all.contains("dns error") || all.contains("tcp connect error") => (
