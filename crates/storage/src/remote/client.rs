@@ -25,7 +25,7 @@ use object_store::{
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::ABREAST;
-use super::explain::{explain, is_missing_bucket, no_credentials};
+use super::explain::{check_machine, explain, is_missing_bucket};
 use crate::address::{Address, Scheme};
 use crate::chunked::cores;
 use crate::objects::Entry;
@@ -435,7 +435,7 @@ fn connect(address: &Address) -> Result<Arc<dyn ObjectStore>, Refused> {
                 AmazonS3ConfigKey::MetadataEndpoint,
             ];
             if !anonymous && known.into_iter().all(|key| given(key).is_none()) {
-                no_credentials().map_err(Refused::Here)?;
+                check_machine().map_err(Refused::Here)?;
             }
             Arc::new(builder.with_retry(retries).build()?)
         }
