@@ -32,7 +32,7 @@ use crate::objects::Entry;
 use crate::store::{ReadRequest, Store};
 
 /// The longest range that one request asks for; longer ones are several.
-const PIECE: usize = 4 << 20;
+pub(super) const PIECE: usize = 4 << 20;
 
 /// Objects are reserved memory for up to this length before their bytes come.
 const BELIEVED: u64 = 64 << 20;
