@@ -159,11 +159,10 @@ fn own_directory() -> Result<PathBuf> {
     let user = unsafe { libc::geteuid() };
     let path = std::env::temp_dir().join(format!("outcore-{user}"));
     let failed = |source| Error::file("use", &path, source);
-    match std::fs::DirBuilder::new().mode(0o700).create(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            return Err(failed(error));
-        }
-        _ => {}
+    if let Err(error) = std::fs::DirBuilder::new().mode(0o700).create(&path)
+        && error.kind() != std::io::ErrorKind::AlreadyExists
+    {
+        return Err(failed(error));
     }
     let found = path.symlink_metadata().map_err(failed)?;
     match found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
