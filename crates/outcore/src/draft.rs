@@ -242,7 +242,7 @@ impl Unnamed {
         if let Location::Zarr { path, version } = &place {
             make_groups(parent(path), *version)?;
         }
-        let file = place::local(path);
+        let file = place::local(path)?;
         if let Err(source) = std::fs::metadata(parent(&file)) {
             return Err(Error::file("create", path, source));
         }

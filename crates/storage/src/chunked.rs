@@ -383,8 +383,8 @@ impl ChunkStore {
         let most = (parallel as u64).min(chunks).min(fitting) as usize;
         let busy = BUSY.load(Ordering::Relaxed);
         // Who waits for a network does not keep others from doing so.
-        let left = parallel.saturating_sub(busy).max(parallel / 4);
-        Crew::of(most.min(left).max(1))
+        let least = if parallel > cores() { parallel / 4 } else { 1 };
+        Crew::of(most.min(parallel.saturating_sub(busy).max(least)))
     }
 }
 

@@ -134,11 +134,11 @@ pub(crate) fn exists(path: &Path) -> bool {
 }
 
 /// A file of this machine that stands for `path` until that is complete: itself, or
-/// one among the temporary files with a name of its own.
-pub(crate) fn local(path: &Path) -> PathBuf {
+/// one among the temporary files of this user with a name of its own.
+pub(crate) fn local(path: &Path) -> Result<PathBuf> {
     const LONGEST: usize = 160;
     if !is_address(path) {
-        return path.into();
+        return Ok(path.into());
     }
     let text = path.to_string_lossy();
     let plain = |letter: char| match letter.is_ascii_alphanumeric() || ".-".contains(letter) {
@@ -148,7 +148,30 @@ pub(crate) fn local(path: &Path) -> PathBuf {
     // The end names the format.
     let letters: Vec<char> = text.chars().map(plain).collect();
     let end = &letters[letters.len().saturating_sub(LONGEST)..];
-    std::env::temp_dir().join(end.iter().collect::<String>())
+    Ok(own_directory()?.join(end.iter().collect::<String>()))
+}
+
+/// A directory among the temporary files in which nobody else can put anything: what
+/// is found there, journals among it, is believed.
+fn own_directory() -> Result<PathBuf> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    // SAFETY: the call takes nothing and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    let path = std::env::temp_dir().join(format!("outcore-{user}"));
+    let failed = |source| Error::file("use", &path, source);
+    if let Err(error) = std::fs::DirBuilder::new().mode(0o700).create(&path)
+        && error.kind() != std::io::ErrorKind::AlreadyExists
+    {
+        return Err(failed(error));
+    }
+    let found = path.symlink_metadata().map_err(failed)?;
+    match found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
+        true => Ok(path),
+        false => Err(Error::format(
+            path.display(),
+            "others could write there; remove it, or set TMPDIR to another directory",
+        )),
+    }
 }
 
 /// Makes the object at `to` of the file `from`.

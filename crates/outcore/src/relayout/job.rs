@@ -73,7 +73,7 @@ impl RelayoutJob {
     ) -> Result<Self> {
         let place = comm.agree(Location::of_new(output.name))?;
         // What is kept beside the output is on this machine.
-        let place = place::local(place.path());
+        let place = comm.agree(place::local(place.path()))?;
         // 1. Rank 0 looks for what another run has left.
         let job = || Job::of(source, axes, output, conversion);
         let found = match comm.rank() {

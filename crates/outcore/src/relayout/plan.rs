@@ -440,7 +440,7 @@ impl Between {
     /// Collective: makes the file, or opens it if there is one already.
     fn make(comm: &Comm, target: &Array, number: usize, layout: &str) -> Result<Self> {
         let place = comm.agree(Location::of_existing(target.name()))?;
-        let path = Self::path(place.path(), number);
+        let path = Self::path(&comm.agree(place::local(place.path()))?, number);
         let like = target.descriptor();
         let name = format!(
             "raw:{}?shape={}&type={}&layout={layout}&byteorder={}",
@@ -479,7 +479,7 @@ impl Between {
     }
 
     fn path(target: &Path, number: usize) -> PathBuf {
-        let mut path = place::local(target).into_os_string();
+        let mut path = target.as_os_str().to_os_string();
         path.push(format!(".pass{}", number + 1));
         path.into()
     }
@@ -488,9 +488,12 @@ impl Between {
 /// Removes the arrays between passes that another run has left beside the
 /// unfinished array at `target`.
 pub(super) fn remove_between(target: &Path) {
+    let Ok(target) = place::local(target) else {
+        return;
+    };
     for number in 0..MOST {
         // Most are not there.
-        let _ = std::fs::remove_file(Between::path(target, number));
+        let _ = std::fs::remove_file(Between::path(&target, number));
     }
 }
 

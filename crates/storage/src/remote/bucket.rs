@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ABREAST;
-use super::client::{Client, Found};
+use super::client::{Client, Found, PIECE};
 use super::object::RemoteObject;
 use crate::address::Address;
 use crate::error::{Error, Result};
@@ -103,12 +103,21 @@ impl Bucket {
         Err(self.failed(action, key)(source))
     }
 
-    /// Reads ranges of one object, which are all in it.
+    /// Reads ranges of one object, all of the same version of it.
     fn ranges(&self, key: &str, requests: &mut [ReadRequest<'_>]) -> Result<bool> {
+        let single = matches!(&*requests, [one] if one.buffer.len() <= PIECE);
+        let head = match single || requests.is_empty() {
+            true => None,
+            false => match self.client.head(key).map_err(self.failed("read", key))? {
+                Some(head) => Some(head),
+                None => return Ok(false),
+            },
+        };
+        let version = head.as_ref().and_then(|head| head.version.as_deref());
         let asked = requests
             .first()
             .map(|first| (first.offset, first.buffer.len()));
-        let found = self.client.read_ranges(key, None, requests);
+        let found = self.client.read_ranges(key, version, requests);
         match found.map_err(self.failed("read", key))? {
             Found::Whole => Ok(true),
             Found::Nothing => Ok(false),

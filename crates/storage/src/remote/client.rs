@@ -25,14 +25,14 @@ use object_store::{
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::ABREAST;
-use super::explain::{explain, is_missing_bucket, no_credentials};
+use super::explain::{check_machine, explain, is_missing_bucket};
 use crate::address::{Address, Scheme};
 use crate::chunked::cores;
 use crate::objects::Entry;
 use crate::store::{ReadRequest, Store};
 
 /// The longest range that one request asks for; longer ones are several.
-const PIECE: usize = 4 << 20;
+pub(super) const PIECE: usize = 4 << 20;
 
 /// Objects are reserved memory for up to this length before their bytes come.
 const BELIEVED: u64 = 64 << 20;
@@ -435,7 +435,7 @@ fn connect(address: &Address) -> Result<Arc<dyn ObjectStore>, Refused> {
                 AmazonS3ConfigKey::MetadataEndpoint,
             ];
             if !anonymous && known.into_iter().all(|key| given(key).is_none()) {
-                no_credentials().map_err(Refused::Here)?;
+                check_machine().map_err(Refused::Here)?;
             }
             Arc::new(builder.with_retry(retries).build()?)
         }

@@ -29,7 +29,7 @@ fn variables(scheme: Scheme) -> &'static str {
             "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true \
              for public data"
         }
-        Scheme::Http | Scheme::Https => "nothing: web servers are asked without credentials",
+        Scheme::Http | Scheme::Https => "the address",
     }
 }
 
@@ -54,9 +54,9 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
             format!("there is no such {bucket}; check its name, and the endpoint that is asked"),
         ),
         _ if status == "404" => (ErrorKind::NotFound, "it is not there (404)".into()),
-        _ if status == "403" && scheme.is_web() => (
+        _ if matches!(status, "401" | "403") && scheme.is_web() => (
             ErrorKind::PermissionDenied,
-            "the server does not allow it (403)".into(),
+            format!("the server does not allow it ({status})"),
         ),
         _ if status == "403" => (
             ErrorKind::PermissionDenied,
@@ -77,13 +77,18 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
             ErrorKind::InvalidData,
             "it was replaced since it was opened; open it again".into(),
         ),
+        _ if all.contains("Received non-partial response")
+            || all.contains("Range request not supported") =>
+        {
+            (
+                ErrorKind::Unsupported,
+                "the server does not answer requests for a range of bytes; copy the file first"
+                    .into(),
+            )
+        }
         Error::NotImplemented { .. } | Error::NotSupported { .. } => (
             ErrorKind::Unsupported,
             "this kind of store cannot do that".into(),
-        ),
-        _ if all.contains("Received non-partial response") => (
-            ErrorKind::Unsupported,
-            "the server does not answer requests for a range of bytes; copy the file first".into(),
         ),
         _ if all.contains("builder error") || all.contains("URL scheme is not allowed") => (
             ErrorKind::InvalidInput,
@@ -95,6 +100,13 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
                     Scheme::Az => "AZURE",
                     _ => "AWS",
                 }
+            ),
+        ),
+        _ if all.contains("certificate") => (
+            ErrorKind::PermissionDenied,
+            format!(
+                "the certificate of the server is not valid ({}); check the endpoint",
+                last_words(&all)
             ),
         ),
         _ if all.contains("dns error") || all.contains("tcp connect error") => (
@@ -128,7 +140,7 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
 
 /// Fails, with the remedy, unless this is a machine that gives its programs
 /// credentials.
-pub(super) fn no_credentials() -> io::Result<()> {
+pub(super) fn check_machine() -> io::Result<()> {
     let asked = SocketAddr::from(([169, 254, 169, 254], 80));
     match TcpStream::connect_timeout(&asked, Duration::from_secs(1)) {
         Ok(_) => Ok(()),

@@ -24,10 +24,6 @@ thread_local! {
 /// A larger buffer is given back after its use.
 const SMALL: usize = 4 << 20;
 
-/// Objects that are asked for more than this at a time are far away: there, one
-/// request for all of a chunk is better than several for parts of it.
-const MANY: usize = 16;
-
 /// The chunks of an array.
 #[derive(Debug)]
 pub(super) struct ZarrChunks {
@@ -39,6 +35,9 @@ pub(super) struct ZarrChunks {
     /// The chunks in shards, if those are what is moved.
     shards: Option<Shards>,
     lock: Lock,
+    /// Whether one request for all of a chunk in a shard is better than several for
+    /// parts of it.
+    far: bool,
 }
 
 /// What is locked for changes of parts of chunks.
@@ -124,6 +123,7 @@ impl ZarrChunks {
             chunk_bytes: layout.byte_len() as usize,
             shards,
             lock: Lock::of(path, access)?,
+            far: place::is_address(path),
             metadata,
         })
     }
@@ -192,7 +192,7 @@ impl ZarrChunks {
                 )));
             }
             let whole = 0..out.len();
-            let wanted = match self.objects.parallel() > MANY {
+            let wanted = match self.far {
                 true => std::slice::from_ref(&whole),
                 false => wanted,
             };

@@ -57,10 +57,15 @@ pub(crate) fn publish(unfinished: &Path) -> Result<()> {
 /// array has never been complete, the chunks.
 pub(crate) fn discard(unfinished: &Path) -> Result<()> {
     let array = chunks_of(unfinished);
-    if array == unfinished || super::is_node(array)? {
-        return Ok(place::objects(unfinished)?.remove_all("")?);
+    if array == unfinished {
+        // Another name than those of unfinished arrays: nothing of it is known.
+        return Ok(());
     }
-    Ok(place::objects(array)?.remove_all("")?)
+    let removed = match super::is_node(array)? {
+        true => unfinished,
+        false => array,
+    };
+    Ok(place::objects(removed)?.remove_all("")?)
 }
 
 /// Makes `path` a group, if nothing is there yet.
