@@ -78,6 +78,8 @@ fn check(layout: &Layout, section: &Section) {
         });
     assert_eq!(folded, expected, "folded: {section} of {layout:?}");
     assert_eq!(walk.totals(), totals);
+    let tiles = walk.tiles().count() as u64;
+    assert_eq!(walk.tile_count(), tiles, "tiles: {section} of {layout:?}");
     let bytes: u64 = expected.iter().map(|run| run.len).sum();
     assert_eq!(
         totals,

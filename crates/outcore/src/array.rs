@@ -10,7 +10,6 @@
 //!
 //! A write is the same plan executed the other way.
 
-use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use outcore_geometry::{Layout, Order, Runs, Section, shape_text};
@@ -545,15 +544,16 @@ impl Array {
         let too_large = || self.too_large(section);
         let count = usize::try_from(section.count()).map_err(|_| too_large())?;
         self.check_type(T::TYPE)?;
+        if !fills_or_fails(&*self.store) {
+            let mut values = fresh::zeros::<T>(count).ok_or_else(too_large)?;
+            self.read_into(section, &mut values)?;
+            return Ok(values);
+        }
         let mut values = fresh::with_room::<T>(count).ok_or_else(too_large)?;
         let room = &mut values.spare_capacity_mut()[..count];
-        if !fills_or_fails(&*self.store) {
-            room.fill_with(MaybeUninit::zeroed);
-        }
         let size = size_of_val(room);
-        // SAFETY: the vector has room for these bytes. They are zero, or the
-        // store does not look at them, and a read that succeeds has written all
-        // of them.
+        // SAFETY: the vector has room for these bytes. The store does not look at
+        // them, and a read that succeeds has written all of them.
         let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size) };
         self.read_bytes(section, bytes)?;
         self.check_values::<T>(section, bytes)?;

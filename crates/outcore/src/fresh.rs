@@ -20,6 +20,13 @@ pub(crate) fn zeroed<T: Zeroable + Clone>(count: usize) -> Vec<T> {
     values
 }
 
+/// As [`zeroed`]; `None` if there is not so much memory.
+pub(crate) fn zeros<T: Zeroable>(count: usize) -> Option<Vec<T>> {
+    let mut values = bytemuck::try_zeroed_vec(count).ok()?;
+    prefer_large_pages(&mut values[..]);
+    Some(values)
+}
+
 fn prefer_large_pages<T>(memory: &mut [T]) {
     large_pages::prefer(memory.as_mut_ptr().cast(), size_of_val(memory));
 }

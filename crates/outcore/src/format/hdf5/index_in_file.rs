@@ -10,8 +10,8 @@
 //! the file whenever it is needed, and nothing of it is kept. Two kinds of locks, both
 //! far behind the data: one of each chunk, held while it is read or written, and one
 //! of everything that chunks share (blocks of entries with a checksum, the end of the
-//! file), held for a few microseconds. Who holds the second waits for nobody, so
-//! nobody waits for ever.
+//! file), held for a few microseconds, and while a dataset is opened. Who holds the
+//! second waits for nobody, so nobody waits for ever.
 
 use std::io;
 use std::sync::Arc;
@@ -22,8 +22,14 @@ use super::chunk_index::Place;
 use super::end_of_file::EndOfFile;
 use super::slot::{Addresses, Slot};
 
-/// The lock of chunk entries begins here, that of what they share before it.
+/// The locks of chunks begin here; that of what they share comes before.
 const LOCKS: u64 = 1 << 62;
+const SHARED: u64 = LOCKS - 1;
+
+/// Keeps out those who change what chunks share while an index is read.
+pub(crate) fn lock_for_reading(store: &dyn Store) -> Result<Option<RangeLock<'_>>> {
+    store.lock_shared(SHARED, 1)
+}
 
 /// Where the entries of a dataset stand.
 #[derive(Debug)]
@@ -96,16 +102,13 @@ impl IndexInFile {
         if old == Some(place) {
             return Ok(());
         }
-        let _shared = match slot.covered {
-            Some(_) => self.lock_shared_parts()?,
-            None => None,
-        };
+        let _shared = self.lock_shared_parts()?;
         slot.write(&*self.store, self.addresses, place)
     }
 
     /// Keeps out others who change what chunks share.
     fn lock_shared_parts(&self) -> Result<Option<RangeLock<'_>>> {
-        self.store.lock(LOCKS - 1, 1)
+        self.store.lock(SHARED, 1)
     }
 
     /// Keeps out others who read or change the chunk.

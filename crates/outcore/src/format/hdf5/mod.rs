@@ -56,7 +56,7 @@ use chunks::{FilteredChunks, Places};
 use dataspace::Dataspace;
 use datatype::Datatype;
 use end_of_file::EndOfFile;
-use index_in_file::IndexInFile;
+use index_in_file::{IndexInFile, lock_for_reading};
 use layout::{Chunking, DataLayout};
 use object_header::{ObjectHeader, kind};
 use slot::Addresses;
@@ -108,6 +108,8 @@ pub(crate) fn open_store(
     inner: Option<&str>,
     access: Access,
 ) -> Parsed<Opened> {
+    let locked = Arc::clone(&store);
+    let _lock = lock_for_reading(&*locked)?;
     let file = File::open(store)?;
     let address = match inner {
         Some(inner) => tree::find(&file, inner)?,
