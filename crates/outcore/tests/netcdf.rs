@@ -335,7 +335,10 @@ fn hostile_counts_are_refused_at_once() {
         records: true,
         ..large
     };
-    refused(&header(2, 5_000_000, &[grows.clone()], &[300]), "truncated");
+    refused(
+        &header(2, 5_000_000, std::slice::from_ref(&grows), &[300]),
+        "truncated",
+    );
     refused(&header(5, 1 << 60, &[grows], &[u64::MAX]), "2^64");
 }
 
