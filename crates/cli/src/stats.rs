@@ -361,9 +361,8 @@ fn bins(histogram: &Histogram, drawn: bool) -> String {
 /// A bar so many letters long, to an eighth.
 fn bar(length: f64) -> String {
     let eighths = (length * 8.0).round() as usize;
-    let mut bar = "█".repeat(eighths / 8);
-    bar.extend(["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8].chars());
-    bar
+    let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    "█".repeat(eighths / 8) + rest
 }
 
 /// A number with six digits.
