@@ -293,7 +293,9 @@ impl ChunkStore {
         let fitting = (room / (2 * size).max(1)).max(1);
         let most = (parallel as u64).min(chunks).min(fitting) as usize;
         let busy = BUSY.load(Ordering::Relaxed);
-        Crew::of(most.min(parallel.saturating_sub(busy)).max(1))
+        // Who waits for a network does not keep others from doing so.
+        let least = if parallel > cores() { parallel / 4 } else { 1 };
+        Crew::of(most.min(parallel.saturating_sub(busy).max(least)))
     }
 }
 

@@ -103,6 +103,11 @@ macro_rules! forward {
             forward!(@to self $to).lock_shared(offset, len)
         }
     };
+    (@one $to:tt parallel) => {
+        fn parallel(&self) -> usize {
+            forward!(@to self $to).parallel()
+        }
+    };
     (@one $to:tt background) => {
         fn background(&self) -> Option<std::sync::Arc<dyn $crate::Store>> {
             forward!(@to self $to).background()
@@ -135,7 +140,7 @@ macro_rules! store_behind {
             forward!(*: name read_some_at write_some_at len is_empty set_len sync);
             forward!(*: read_at write_at read_batch write_batch);
             forward!(*: map cached forget fetch striping lock lock_shared);
-            forward!(*: background time wait_until);
+            forward!(*: parallel background time wait_until);
         }
     };
 }

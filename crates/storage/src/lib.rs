@@ -12,7 +12,9 @@
 //! - What a store may offer besides: its bytes as memory ([`Mapping`]), what
 //!   share of them is in the page cache ([`Store::cached`]), and locks of ranges
 //!   against other threads and programs ([`RangeLock`]).
-//! - Named byte strings: [`Objects`], of which a [`Directory`] is one.
+//! - Named byte strings: [`Objects`], of which a [`Directory`] is one. With the
+//!   feature `remote`, those at an [`Address`] in S3 and other object stores are
+//!   another (`Bucket`), and each of them is a store (`RemoteObject`).
 //! - [`conformance`]: what all of them, and any store made elsewhere, must do.
 //!
 //! ```
@@ -37,6 +39,7 @@
 //! # }
 //! ```
 
+mod address;
 mod aligned;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod batch;
@@ -57,6 +60,8 @@ mod mapping;
 mod memory;
 mod objects;
 mod range_lock;
+#[cfg(feature = "remote")]
+mod remote;
 mod residency;
 mod scattered;
 mod store;
@@ -67,6 +72,7 @@ mod throttled;
 #[cfg_attr(not(target_os = "linux"), path = "no_uring.rs")]
 mod uring;
 
+pub use address::{Address, Scheme};
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
 pub use chunked::{ChunkStore, Chunks, Crew};
 pub use counted::{CountedStore, Counts, Request, RequestKind};
@@ -80,6 +86,8 @@ pub use mapping::Mapping;
 pub use memory::MemoryStore;
 pub use objects::{Entry, Objects};
 pub use range_lock::{LockTable, RangeLock};
+#[cfg(feature = "remote")]
+pub use remote::{Bucket, RemoteObject};
 pub use scattered::{Fragment, ScatteredStore};
 pub use store::{ReadRequest, Store, WriteRequest, fills_or_fails};
 pub use striped::StripedStore;

@@ -90,6 +90,20 @@ impl LockTable {
         Self::default()
     }
 
+    /// The table of this name, the same for all in this process who ask for it
+    /// while somebody has it: for what is no file.
+    pub fn named(name: &str) -> Arc<Self> {
+        static TABLES: Mutex<BTreeMap<String, Weak<LockTable>>> = Mutex::new(BTreeMap::new());
+        let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = tables.get(name).and_then(Weak::upgrade) {
+            return table;
+        }
+        tables.retain(|_, table| table.strong_count() > 0);
+        let table = Arc::new(Self::new());
+        tables.insert(name.into(), Arc::downgrade(&table));
+        table
+    }
+
     /// Waits until no one else holds a byte of the `len` at `offset`, and holds
     /// them until the guard is dropped. An empty range is never held; one that
     /// would reach beyond `u64::MAX` ends there.

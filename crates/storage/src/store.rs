@@ -198,6 +198,12 @@ pub trait Store: Debug + Send + Sync {
         None
     }
 
+    /// How many reads at a time pay off: one a core, or many more where each
+    /// waits for a network.
+    fn parallel(&self) -> usize {
+        crate::chunked::cores()
+    }
+
     /// As [`lock`](Store::lock), but shared: it keeps out those who lock alone,
     /// not others who share. What those need who write nothing but their own
     /// bytes, so that a read-modify-write of the neighbourhood does not undo

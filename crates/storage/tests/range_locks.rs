@@ -317,3 +317,18 @@ fn signals_do_not_end_the_waiting() {
     control(libc::F_UNLCK);
     drop(store.lock(0, 20).unwrap());
 }
+
+#[test]
+fn tables_of_one_name_are_one() {
+    let (first, second) = (LockTable::named("s3://b/x"), LockTable::named("s3://b/x"));
+    assert!(Arc::ptr_eq(&first, &second));
+    assert!(!Arc::ptr_eq(&first, &LockTable::named("s3://b/y")));
+    let held = first.lock(3, 1);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| drop(second.lock(3, 1)));
+        assert!(!waiting.is_finished());
+        drop(held);
+    });
+    drop((first, second));
+    assert_eq!(Arc::strong_count(&LockTable::named("s3://b/x")), 1);
+}

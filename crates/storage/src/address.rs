@@ -1,0 +1,185 @@
+//! [`Address`]: where an object or a folder of objects is that is not a file of
+//! this machine: `s3://bucket/key`, `gs://bucket/key`, `az://container/key`,
+//! `http://host/path`.
+//!
+//! Invariant: an address holds no credentials. One that has a user or a query,
+//! where they would be, is refused, and the message does not repeat it.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+/// Which protocol is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Amazon S3 and the many that speak its protocol.
+    S3,
+    /// Google Cloud Storage.
+    Gs,
+    /// Azure Blob Storage.
+    Az,
+    /// Any web server that answers requests for ranges, for reading.
+    Http,
+    /// The same, encrypted.
+    Https,
+}
+
+impl Scheme {
+    const ALL: [(&'static str, Scheme); 5] = [
+        ("s3", Scheme::S3),
+        ("gs", Scheme::Gs),
+        ("az", Scheme::Az),
+        ("http", Scheme::Http),
+        ("https", Scheme::Https),
+    ];
+
+    /// The name before `://`.
+    pub fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(_, scheme)| *scheme == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// Whether it is a web server, which is only read.
+    pub fn is_web(self) -> bool {
+        matches!(self, Self::Http | Self::Https)
+    }
+}
+
+/// Where an object, or a folder of objects, is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Address {
+    scheme: Scheme,
+    place: String,
+    key: String,
+}
+
+impl Address {
+    /// Whether `text` begins as an address does.
+    pub fn is_one(text: &str) -> bool {
+        Scheme::ALL.iter().any(|(name, _)| {
+            let rest = text.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with("://"))
+        })
+    }
+
+    /// The address that `text` is; a `/` at its end says nothing.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (name, rest) = text.split_once("://").unwrap_or(("", text));
+        let scheme = Scheme::ALL.iter().find(|(known, _)| *known == name);
+        let Some((_, scheme)) = scheme else {
+            return Err(refused(
+                "an address begins with s3://, gs://, az://, http:// or https://",
+            ));
+        };
+        let (place, key) = rest.split_once('/').unwrap_or((rest, ""));
+        if place.contains('@') {
+            return Err(refused(
+                "an address must hold neither user nor password; they belong into the environment",
+            ));
+        }
+        if scheme.is_web() && rest.contains(['?', '#']) {
+            return Err(refused(
+                "a web address must have neither '?' nor '#'; signed addresses are not supported",
+            ));
+        }
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || ".-_:[]$".contains(letter);
+        if place.is_empty() || !place.chars().all(fits) {
+            return Err(refused(match scheme.is_web() {
+                true => "after :// an address names a host, as in http://host/file.npy",
+                false => "after :// an address names a bucket, as in s3://bucket/key",
+            }));
+        }
+        let key = key.trim_end_matches('/');
+        if key.split('/').any(|name| matches!(name, "." | ".."))
+            || key.contains("//")
+            || key.starts_with('/')
+        {
+            return Err(refused(
+                "the names of an address, with '/' between them, must not be empty, '.' or '..'",
+            ));
+        }
+        Ok(Self {
+            scheme: *scheme,
+            place: place.into(),
+            key: key.into(),
+        })
+    }
+
+    /// Which protocol is spoken.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The bucket, the container or the host.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What is named there; empty for all of it.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The bucket, the container or the host, with the protocol.
+    pub fn root(&self) -> String {
+        format!("{}://{}", self.scheme.name(), self.place)
+    }
+}
+
+fn refused(reason: &str) -> Error {
+    Error::Settings {
+        store: "connection to an object store",
+        reason: reason.into(),
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key.as_str() {
+            "" => f.write_str(&self.root()),
+            key => write!(f, "{}/{key}", self.root()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_what_is_none() {
+        for (text, scheme, place, key) in [
+            ("s3://b/a.zarr/t", Scheme::S3, "b", "a.zarr/t"),
+            ("s3://b", Scheme::S3, "b", ""),
+            ("gs://b/x/", Scheme::Gs, "b", "x"),
+            ("az://c/x y?#%", Scheme::Az, "c", "x y?#%"),
+            ("http://[::1]:80/x", Scheme::Http, "[::1]:80", "x"),
+        ] {
+            assert!(Address::is_one(text));
+            let address = Address::parse(text).unwrap();
+            assert_eq!(
+                (address.scheme(), address.place(), address.key()),
+                (scheme, place, key)
+            );
+            assert_eq!(address.to_string(), text.trim_end_matches('/'));
+        }
+        for text in ["a.npy", "s3:/b/x", "ftp://b/x", "dir/s3://b", "file:///x"] {
+            assert!(!Address::is_one(text), "{text}");
+        }
+        for text in ["s3://", "s3:///x", "s3://b//x", "s3://b/../x", "s3://b c/x"] {
+            assert!(Address::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_message_repeats_a_secret() {
+        for text in [
+            "https://me:swordfish@host/x.npy",
+            "https://host/x.npy?sig=swordfish",
+            "s3://key:swordfish@bucket/x",
+        ] {
+            let message = Address::parse(text).unwrap_err().to_string();
+            assert!(!message.contains("swordfish"), "{message}");
+        }
+    }
+}
