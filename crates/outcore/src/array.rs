@@ -90,6 +90,8 @@ impl Array {
 
     /// Opens an array for reading: an outcore directory, a `.npy` file, or a
     /// file described as `raw:data.bin?shape=4096x4096&type=f32&layout=column`.
+    /// With the feature `remote`, all but the first may be at an address, as in
+    /// `s3://bucket/climate.zarr/t`.
     pub fn open(name: &str) -> Result<Self> {
         Self::open_at(&Location::of_existing(name)?, Access::ReadOnly)
     }

@@ -4,6 +4,10 @@
 //! its name only when it is complete and on stable storage. Dropped before
 //! that, or if the program dies, nothing appears under the name. All ranks
 //! together fill a [`SharedDraft`], whose files are rank 0's.
+//!
+//! Objects of object stores cannot be renamed. One that is an array by itself is
+//! made in a temporary file of this machine, and then uploaded; of a Zarr array
+//! there, the chunks are made where they stay, and the description comes last.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -15,7 +19,7 @@ use crate::array::Array;
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::location::USUAL_DATASET;
-use crate::format::{Location, hdf5, native, npy, zarr};
+use crate::format::{Location, hdf5, native, npy, place, zarr};
 
 /// An array under construction; it can be used like an [`Array`].
 #[derive(Debug)]
@@ -81,6 +85,10 @@ impl Drop for Temporary {
 
 /// Removes as much as can be; what is left has a temporary name.
 fn remove(path: &Path, outside: &[PathBuf]) {
+    if place::is_address(path) {
+        let _ = zarr::discard(path);
+        return;
+    }
     let _ = if path.is_dir() {
         std::fs::remove_dir_all(path)
     } else {
@@ -135,7 +143,7 @@ impl Draft {
     pub fn commit(self) -> Result<Array> {
         self.array.sync()?;
         let place = self.unnamed.name()?.sync()?;
-        Array::open_at(&place, Access::ReadWrite)
+        Array::open_at(&place, place.access_once_made())
     }
 }
 
@@ -182,14 +190,15 @@ impl SharedDraft {
     }
 }
 
-/// Collective: every rank opens, for reading and writing, the array that rank
-/// 0 has.
+/// Collective: every rank opens, for reading and writing if it can be written,
+/// the array that rank 0 has.
 fn open_of_rank_0(comm: &Comm, array: Option<&Array>) -> Result<Array> {
     let mut name = array.map_or(String::new(), |array| array.name().to_string());
     comm.broadcast_string(0, &mut name)?;
     let opened = match array {
         Some(array) => Ok(array.clone()),
-        None => Array::open_writable(&name),
+        None => Location::of_existing(&name)
+            .and_then(|place| Array::open_at(&place, place.access_once_made())),
     };
     Ok(comm.agree(opened)?)
 }
@@ -212,11 +221,18 @@ impl Unnamed {
         if let Location::Zarr { path, version } = &place {
             make_groups(parent(path), *version)?;
         }
-        if let Err(source) = std::fs::metadata(parent(path)) {
+        let file = place::local(path)?;
+        if let Err(source) = std::fs::metadata(parent(&file)) {
             return Err(Error::file("create", path, source));
         }
         let mut temporary = Temporary {
-            path: beside(path)?,
+            path: match &place {
+                Location::Zarr { path, .. } if place::is_address(path) => {
+                    check_empty(name, path)?;
+                    zarr::unfinished(path, &native::new_id())
+                }
+                _ => beside(&file)?,
+            },
             outside: Vec::new(),
         };
         match &place.at(temporary.path.clone()) {
@@ -251,6 +267,14 @@ impl Unnamed {
     /// If that fails, there is no array; if it does not, there is one.
     pub(crate) fn name(mut self) -> Result<Named> {
         let (from, to) = (&self.temporary.path, self.place.path());
+        if place::is_address(to) {
+            check_free(&self.place.to_string(), &self.place, self.replace)?;
+            match place::is_address(from) {
+                true => zarr::publish(from)?,
+                false => place::upload(from, to)?,
+            }
+            return Ok(Named(self));
+        }
         if from.is_dir() {
             sync_directory(from)?;
         }
@@ -276,7 +300,9 @@ impl Named {
     /// Returns when the name is on stable storage.
     pub(crate) fn sync(self) -> Result<Location> {
         let place = self.0.place.clone();
-        sync_directory(parent(place.path()))?;
+        if !place::is_address(place.path()) {
+            sync_directory(parent(place.path()))?;
+        }
         Ok(place)
     }
 }
@@ -304,6 +330,9 @@ fn make_groups(folder: &Path, version: u8) -> Result<()> {
 /// Fails if something has the name that must not be replaced: anything at all
 /// without `replace`; with it, what is not an array or file of the same kind.
 fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
+    if place::is_address(place.path()) {
+        return check_free_address(name, place, replace);
+    }
     let Ok(found) = place.path().symlink_metadata() else {
         return Ok(());
     };
@@ -331,6 +360,36 @@ fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
         "what has this name now is neither a plain file nor an array of the same kind (or a file \
          with other datasets), so it is not replaced",
     ))
+}
+
+/// The same at an address. An object is replaced in one step, a Zarr array is not.
+fn check_free_address(name: &str, place: &Location, replace: bool) -> Result<()> {
+    let path = place.path();
+    let problem = match place {
+        Location::Zarr { .. } if zarr::is_node(path)? => {
+            "something of this name exists already, and the objects of a Zarr array cannot be \
+             replaced in one step; remove it, or take another name"
+        }
+        Location::Zarr { .. } => return Ok(()),
+        _ if replace || !place::is_object(path)? => return Ok(()),
+        _ => {
+            "something of this name exists already; remove it, or ask for it to be replaced \
+             (--force)"
+        }
+    };
+    Err(Error::format(name, problem))
+}
+
+/// Fails if there are objects where the chunks of a new array are to be.
+fn check_empty(name: &str, path: &Path) -> Result<()> {
+    match place::objects(path)?.list("")?.is_empty() {
+        true => Ok(()),
+        false => Err(Error::format(
+            name,
+            "there are objects under this name, though no array: an interrupted run may have left \
+             them; remove them, or take another name",
+        )),
+    }
 }
 
 /// Where the data end; fails beyond what a file can hold.

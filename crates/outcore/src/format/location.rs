@@ -1,12 +1,13 @@
 //! [`Location`]: which array a text names, and in which format it is.
 
 use std::fmt;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use outcore_storage::Access;
 
 use crate::error::{Error, Result};
 use crate::format::raw::RawFile;
-use crate::format::{hdf5, native, npy, zarr};
+use crate::format::{has_at, hdf5, native, npy, place, zarr};
 
 /// Where an array is and in which format.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,24 +46,28 @@ impl Location {
         if let Some(raw) = text.strip_prefix("raw:") {
             return Ok(Self::Raw(RawFile::parse(raw)?.into()));
         }
-        if let Some((path, inner)) = with_inner(text)
-            && hdf5::is_file(path)
+        if let Some((path, inner)) = with_inner(text)?
+            && hdf5::is_file(&path)
         {
             return Ok(Self::Hdf5 {
-                path: path.into(),
+                path,
                 inner: Some(inner.into()),
             });
         }
-        let path = PathBuf::from(text.strip_prefix(ZARR_2).unwrap_or(text));
-        let metadata =
-            std::fs::metadata(&path).map_err(|source| Error::file("open", &path, source))?;
-        if metadata.is_dir() {
+        let path = place::path(text.strip_prefix(ZARR_2).unwrap_or(text))?;
+        // A web server does not say what is a folder.
+        if (place::is_address(&path) && is_zarr(&path)) || place::is_folder(&path)? {
             if !native::is_array(&path) && (is_zarr(&path) || zarr::is_node(&path)?) {
                 return Ok(Self::Zarr { path, version: 3 });
             }
+            if place::is_address(&path) {
+                return Err(place::no_array(&path));
+            }
             return Ok(Self::Native(path));
         }
-        if path.extension().is_some_and(|extension| extension == "npy") || begins_as_npy(&path)? {
+        if path.extension().is_some_and(|extension| extension == "npy")
+            || has_at(&path, &npy::MAGIC, &[0])?
+        {
             return Ok(Self::Npy(path));
         }
         if hdf5::is_file(&path) {
@@ -80,27 +85,35 @@ impl Location {
     /// The array that is to be made under `text`, whose ending names the format.
     pub(crate) fn of_new(text: &str) -> Result<Self> {
         if let Some(raw) = text.strip_prefix("raw:") {
-            return Ok(Self::Raw(RawFile::parse(raw)?.into()));
+            let raw = RawFile::parse(raw)?;
+            place::check_new(&raw.path)?;
+            return Ok(Self::Raw(raw.into()));
         }
         let (text, version) = match text.strip_prefix(ZARR_2) {
             Some(text) => (text, 2),
             None => (text, 3),
         };
-        let path = PathBuf::from(text.trim_end_matches('/'));
+        let path = place::path(text.trim_end_matches('/'))?;
+        place::check_new(&path)?;
         if version == 2 || is_zarr(&path) {
             return Ok(Self::Zarr { path, version });
         }
-        let (file, inner) = match with_inner(text) {
+        let (file, inner) = match with_inner(text)? {
             Some((file, inner)) => (file, Some(inner.to_owned())),
-            None => (path.as_path(), None),
+            None => (path.clone(), None),
         };
         if let Some("h5" | "hdf5") = file.extension().and_then(|ending| ending.to_str()) {
             return Ok(Self::Hdf5 {
-                path: file.into(),
+                path: file,
                 inner: inner.or_else(|| Some(USUAL_DATASET.into())),
             });
         }
         match path.extension().and_then(|extension| extension.to_str()) {
+            Some("oc") if place::is_address(&path) => Err(Error::format(
+                text,
+                "outcore's own format needs a file system; make a Zarr array there (a name ending \
+                 in .zarr), or a .npy object",
+            )),
             Some("oc") => Ok(Self::Native(path)),
             Some("npy") => Ok(Self::Npy(path)),
             _ => Err(Error::format(
@@ -120,6 +133,15 @@ impl Location {
             | Self::Zarr { path, .. }
             | Self::Hdf5 { path, .. } => path,
             Self::Raw(raw) => &raw.path,
+        }
+    }
+
+    /// How a new array can be used once it has its name: objects cannot be changed.
+    pub(crate) fn access_once_made(&self) -> Access {
+        match self {
+            Self::Zarr { .. } => Access::ReadWrite,
+            _ if place::is_address(self.path()) => Access::ReadOnly,
+            _ => Access::ReadWrite,
         }
     }
 
@@ -157,10 +179,20 @@ impl Location {
 }
 
 /// The file and the name in it, of `file.h5:/group/data`.
-fn with_inner(text: &str) -> Option<(&Path, &str)> {
-    let (path, inner) = text.rsplit_once(':')?;
-    let fits = !path.is_empty() && !inner.is_empty();
-    fits.then_some((Path::new(path), inner))
+fn with_inner(text: &str) -> Result<Option<(PathBuf, &str)>> {
+    // The colons of an address, and of its host, are none of this.
+    let behind = |at: usize| {
+        let host = at + "://".len();
+        text[host..].find('/').map_or(text.len(), |end| host + end)
+    };
+    let start = text.find("://").map_or(0, behind);
+    Ok(match text[start..].rfind(':') {
+        Some(at) if start + at > 0 && start + at + 1 < text.len() => {
+            let path = place::path(&text[..start + at])?;
+            Some((path, &text[start + at + 1..]))
+        }
+        _ => None,
+    })
 }
 
 /// Whether a directory in the path has the ending of Zarr.
@@ -170,12 +202,6 @@ fn is_zarr(path: &Path) -> bool {
             .extension()
             .is_some_and(|ending| ending == "zarr")
     })
-}
-
-fn begins_as_npy(path: &Path) -> Result<bool> {
-    let mut start = [0; npy::MAGIC.len()];
-    let mut file = std::fs::File::open(path).map_err(|source| Error::file("open", path, source))?;
-    Ok(file.read_exact(&mut start).is_ok() && start == npy::MAGIC)
 }
 
 /// The text that names the array.

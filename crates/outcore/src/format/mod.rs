@@ -14,7 +14,7 @@ pub(crate) mod zarr;
 use std::path::Path;
 use std::sync::Arc;
 
-use outcore_storage::{Access, FileStore, Store};
+use outcore_storage::{Access, Store};
 use serde_json::{Map, Value};
 
 use crate::descriptor::ArrayDescriptor;
@@ -131,5 +131,20 @@ pub(crate) fn open(location: &Location, access: Access) -> Result<Opened> {
 }
 
 pub(crate) fn open_file(path: &Path, access: Access) -> Result<Arc<dyn Store>> {
-    Ok(Arc::new(FileStore::open(path, access)?))
+    place::file(path, access)
+}
+
+/// Whether the file at `path` has these bytes at one of the offsets.
+pub(crate) fn has_at(path: &Path, bytes: &[u8], offsets: &[u64]) -> Result<bool> {
+    let store = open_file(path, Access::ReadOnly)?;
+    let (length, mut found) = (store.len()?, vec![0; bytes.len()]);
+    for at in offsets {
+        if at + bytes.len() as u64 <= length {
+            store.read_at(*at, &mut found)?;
+            if found == bytes {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }

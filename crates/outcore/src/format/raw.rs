@@ -13,7 +13,7 @@ use outcore_storage::Access;
 use crate::descriptor::ArrayDescriptor;
 use crate::element::ByteOrder;
 use crate::error::{Error, Result};
-use crate::format::{Opened, open_file};
+use crate::format::{Opened, open_file, place};
 
 /// A binary file and what it holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +80,7 @@ impl RawFile {
             .byte_order(byte_order);
         descriptor.check(&array)?;
         Ok(Self {
-            path: path.into(),
+            path: place::path(path)?,
             descriptor,
             offset,
         })

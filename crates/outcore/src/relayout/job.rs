@@ -12,7 +12,7 @@ use crate::budget::MemoryBudget;
 use crate::descriptor::ArrayDescriptor;
 use crate::draft::{SharedDraft, discard};
 use crate::error::{Error, Result};
-use crate::format::{Location, native};
+use crate::format::{Location, native, place};
 
 /// What is to be made.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,8 @@ impl RelayoutJob {
         budget: &MemoryBudget,
     ) -> Result<Self> {
         let place = comm.agree(Location::of_new(output.name))?;
-        let place = place.path().to_path_buf();
+        // What is kept beside the output is on this machine.
+        let place = comm.agree(place::local(place.path()))?;
         // 1. Rank 0 looks for what another run has left.
         let job = || Job::of(source, axes, output);
         let found = match comm.rank() {
@@ -146,7 +147,7 @@ fn left_behind(job: &Job, place: &Path, resume: bool) -> Result<Option<(Journal,
         "its input has changed since it was begun"
     } else if &header.job != job {
         "it was begun as another job, with another input, other axes or another output"
-    } else if !header.draft.exists() {
+    } else if !place::exists(&header.draft) {
         "its unfinished array is gone"
     } else {
         return Ok(Some((journal, header)));
@@ -194,6 +195,10 @@ impl Job {
 /// The files that hold an array.
 fn data_files(location: &Location) -> Result<Vec<PathBuf>> {
     let path = location.path();
+    if place::is_address(path) {
+        // Objects do not say when they changed in a way that all stores share.
+        return Ok(Vec::new());
+    }
     let Location::Native(_) = location else {
         return Ok(vec![path.to_path_buf()]);
     };

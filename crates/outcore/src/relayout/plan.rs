@@ -22,7 +22,7 @@ use crate::budget::{MemoryBudget, available_bytes};
 use crate::bytes::bytes_text;
 use crate::descriptor::{check_permutation, permuted};
 use crate::error::{Error, Result};
-use crate::format::Location;
+use crate::format::{Location, place};
 
 /// What needs the memory.
 const PURPOSE: &str = "changing the layout";
@@ -382,7 +382,7 @@ impl Between {
     /// Collective: makes the file, or opens it if there is one already.
     fn make(comm: &Comm, target: &Array, number: usize, layout: &str) -> Result<Self> {
         let place = comm.agree(Location::of_existing(target.name()))?;
-        let path = Self::path(place.path(), number);
+        let path = Self::path(&comm.agree(place::local(place.path()))?, number);
         let like = target.descriptor();
         let name = format!(
             "raw:{}?shape={}&type={}&layout={layout}&byteorder={}",
@@ -425,9 +425,12 @@ impl Between {
 /// Removes the arrays between passes that another run has left beside the
 /// unfinished array at `target`.
 pub(super) fn remove_between(target: &Path) {
+    let Ok(target) = place::local(target) else {
+        return;
+    };
     for number in 0..MOST {
         // Most are not there.
-        let _ = std::fs::remove_file(Between::path(target, number));
+        let _ = std::fs::remove_file(Between::path(&target, number));
     }
 }
 

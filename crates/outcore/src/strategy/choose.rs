@@ -463,6 +463,32 @@ mod tests {
         assert_eq!(method.strategy(), Strategy::Sieving);
     }
 
+    /// Far away a request costs as much as half a mebibyte.
+    #[test]
+    fn far_away_more_is_read_along() {
+        let layout = Layout::new(&[4096, 65536], 1, &Order::Row, None).unwrap();
+        let requests = |text: &str| {
+            let section = Section::parse(text, layout.shape()).unwrap();
+            let situation = Situation {
+                profile: &StorageProfile::far_away(),
+                tuning: &Tuning::default(),
+                direction: Direction::Read,
+                cached: 0.0,
+                mappable: false,
+                guarded: false,
+                slices: None,
+                start: 0,
+            };
+            let best = situation.estimates(&layout.runs(&section).unwrap())[0];
+            (best.strategy, best.requests)
+        };
+        // Rows at every 256 KiB are read with what is between, those at every MiB alone.
+        let (strategy, near) = requests("::4, :");
+        assert_eq!(strategy, Strategy::Sieving);
+        assert!(near < 1100, "{near} requests");
+        assert_eq!(requests("::16, :").1, 256);
+    }
+
     #[test]
     fn the_expected_winners() {
         use Direction::{Read, Write};

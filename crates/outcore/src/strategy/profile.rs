@@ -6,6 +6,8 @@ use std::path::Path;
 use outcore_storage::DeviceModel;
 use serde::{Deserialize, Serialize};
 
+use crate::format::place::is_address;
+
 /// What an operation costs: so much each time, and so much a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
@@ -96,9 +98,26 @@ impl StorageProfile {
         }
     }
 
+    /// What is assumed of an object store: answers take long to come, but many
+    /// come at the same time.
+    pub fn far_away() -> Self {
+        Self {
+            cold_read: Cost {
+                each: 30e-3,
+                byte: 1e-9,
+            },
+            parallel: 64.0,
+            ..Self::default()
+        }
+    }
+
     /// What is assumed of the storage that holds `path` before it was measured:
-    /// a local solid-state disk, read ahead as the system says.
+    /// a local solid-state disk, read ahead as the system says; or an object
+    /// store, if it is an address.
     pub fn assumed(path: &Path) -> Self {
+        if is_address(path) {
+            return Self::far_away();
+        }
         let profile = Self::default();
         Self {
             read_ahead: read_ahead(path).unwrap_or(profile.read_ahead),

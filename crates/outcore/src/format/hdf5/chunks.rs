@@ -110,7 +110,7 @@ impl Chunks for FilteredChunks {
     }
 
     fn parallel(&self) -> usize {
-        std::thread::available_parallelism().map_or(1, usize::from)
+        self.store.parallel()
     }
 
     fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<()> {

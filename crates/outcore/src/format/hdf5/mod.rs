@@ -36,7 +36,7 @@ use outcore_storage::{Access, ChunkStore, Fragment, ScatteredStore, Store};
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::fields::{Parsed, Problem};
-use crate::format::{Opened, open_file};
+use crate::format::{Opened, has_at, open_file};
 use chunk_index::{Grid, Table};
 use chunks::FilteredChunks;
 use dataspace::Dataspace;
@@ -61,15 +61,8 @@ pub(crate) fn open(path: &Path, inner: Option<&str>, access: Access) -> Result<O
 
 /// Whether a file begins as those of HDF5 do, perhaps after a user block.
 pub(crate) fn is_file(path: &Path) -> bool {
-    use std::os::unix::fs::FileExt;
-    let Ok(file) = std::fs::File::open(path) else {
-        return false;
-    };
-    let begins = |at: u64| {
-        let mut start = [0; SIGNATURE.len()];
-        file.read_exact_at(&mut start, at).is_ok() && start == SIGNATURE
-    };
-    begins(0) || (0..8).any(|power| begins(512 << power))
+    let starts = [0, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
+    has_at(path, &SIGNATURE, &starts).unwrap_or(false)
 }
 
 /// Whether a file holds this dataset and no other.

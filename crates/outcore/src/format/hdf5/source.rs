@@ -12,13 +12,22 @@ use outcore_storage::Store;
 
 use crate::format::fields::{Fields, Parsed};
 
-/// Bytes of a block, and how many are kept.
+/// Bytes of a block, and how many of them are kept in all.
 const BLOCK: u64 = 16 << 10;
-const KEPT: usize = 256;
+const KEPT: u64 = 4 << 20;
+
+/// The same for a file that is far away: a store that answers more than `MANY`
+/// requests at a time is.
+const FAR_BLOCK: u64 = 256 << 10;
+const MANY: usize = 16;
 
 /// Pieces longer than this are not believed; nor are lists of chunks.
 const LONGEST: u64 = 16 << 20;
 const LONGEST_LIST: u64 = 1 << 30;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// An HDF5 file whose metadata are read.
 #[derive(Debug)]
@@ -31,13 +40,16 @@ pub(crate) struct Source {
     pub(crate) offset_size: usize,
     /// Bytes of a length.
     pub(crate) length_size: usize,
+    block: u64,
     blocks: Mutex<HashMap<u64, Arc<[u8]>>>,
 }
 
 impl Source {
     pub(crate) fn new(store: Arc<dyn Store>) -> Parsed<Self> {
         let len = store.len()?;
+        let far = store.parallel() > MANY.max(cores());
         Ok(Self {
+            block: if far { FAR_BLOCK } else { BLOCK },
             store,
             len,
             base: 0,
@@ -95,15 +107,15 @@ impl Source {
             .into());
         }
         let mut bytes = vec![0; len as usize];
-        if len > BLOCK {
+        if len > self.block {
             self.store.read_at(start, &mut bytes)?;
             return Ok(bytes);
         }
         let mut done = 0;
         while done < bytes.len() {
             let at = start + done as u64;
-            let block = self.block(at / BLOCK)?;
-            let from = (at % BLOCK) as usize;
+            let block = self.block_of(at / self.block)?;
+            let from = (at % self.block) as usize;
             let count = (block.len() - from).min(bytes.len() - done);
             bytes[done..done + count].copy_from_slice(&block[from..from + count]);
             done += count;
@@ -117,15 +129,15 @@ impl Source {
         self.read(address, len.min(self.len - start))
     }
 
-    fn block(&self, index: u64) -> Parsed<Arc<[u8]>> {
+    fn block_of(&self, index: u64) -> Parsed<Arc<[u8]>> {
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(block) = blocks.get(&index) {
             return Ok(Arc::clone(block));
         }
-        let start = index * BLOCK;
-        let mut bytes = vec![0; (self.len - start).min(BLOCK) as usize];
+        let start = index * self.block;
+        let mut bytes = vec![0; (self.len - start).min(self.block) as usize];
         self.store.read_at(start, &mut bytes)?;
-        if blocks.len() == KEPT {
+        if blocks.len() as u64 >= KEPT / self.block {
             blocks.clear();
         }
         let block: Arc<[u8]> = bytes.into();

@@ -6,12 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use outcore_geometry::Layout;
-use outcore_storage::{Access, Chunks, Error, FileStore, Objects, RangeLock, Result, Store};
+use outcore_storage::{
+    Access, Chunks, Error, FileStore, LockTable, Objects, RangeLock, Result, Store,
+};
 
 use super::metadata::Metadata;
 use super::shard::{Shards, join, split};
 use super::{V2_ARRAY, V3};
 use crate::error;
+use crate::format::place;
 
 thread_local! {
     /// An object as it is stored.
@@ -31,8 +34,37 @@ pub(super) struct ZarrChunks {
     chunk_bytes: usize,
     /// The chunks in shards, if those are what is moved.
     shards: Option<Shards>,
-    /// What is locked for changes of parts: the description.
-    lock: Option<FileStore>,
+    lock: Lock,
+    /// Whether one request for all of a chunk in a shard is better than several for
+    /// parts of it.
+    far: bool,
+}
+
+/// What is locked for changes of parts of chunks.
+#[derive(Debug)]
+enum Lock {
+    /// Nothing: chunks are not changed.
+    None,
+    /// The description, a file, against threads and other programs.
+    File(FileStore),
+    /// Object stores have no locks; one against the threads of this process.
+    Process(Arc<LockTable>),
+}
+
+impl Lock {
+    fn of(path: &Path, access: Access) -> Result<Self> {
+        if access == Access::ReadOnly {
+            return Ok(Self::None);
+        }
+        if place::is_address(path) {
+            return Ok(Self::Process(LockTable::named(&path.to_string_lossy())));
+        }
+        let mut files = [V3, V2_ARRAY].iter().map(|file| path.join(file));
+        match files.find(|file| file.is_file()) {
+            Some(file) => Ok(Self::File(FileStore::open(file, access)?)),
+            None => Ok(Self::None),
+        }
+    }
 }
 
 /// The chunks of an array in the order of its layout.
@@ -80,11 +112,6 @@ impl ZarrChunks {
         let of = error::Error::geometry(&name);
         let size = metadata.element_type.size();
         let layout = Layout::arranged(chunk, size, &Default::default()).map_err(of)?;
-        let lock = [V3, V2_ARRAY].iter().find_map(|file| {
-            let file = path.join(file);
-            (access == Access::ReadWrite && file.is_file())
-                .then(|| FileStore::open(file, Access::ReadWrite))
-        });
         let shards = match (&metadata.shard, access) {
             (Some(shard), Access::ReadOnly) => Some(Shards::new(&metadata.object, shard)),
             _ => None,
@@ -95,7 +122,8 @@ impl ZarrChunks {
             grid,
             chunk_bytes: layout.byte_len() as usize,
             shards,
-            lock: lock.transpose()?,
+            lock: Lock::of(path, access)?,
+            far: place::is_address(path),
             metadata,
         })
     }
@@ -163,6 +191,11 @@ impl ZarrChunks {
                     out.len()
                 )));
             }
+            let whole = 0..out.len();
+            let wanted = match self.far {
+                true => std::slice::from_ref(&whole),
+                false => wanted,
+            };
             for part in wanted {
                 let at = offset + part.start as u64;
                 let piece = &mut out[part.clone()];
@@ -242,8 +275,9 @@ impl Chunks for ZarrChunks {
 
     fn lock(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
         match &self.lock {
-            Some(file) => file.lock(index, 1),
-            None => Ok(None),
+            Lock::File(file) => file.lock(index, 1),
+            Lock::Process(table) => Ok(Some(table.lock(index, 1))),
+            Lock::None => Ok(None),
         }
     }
 

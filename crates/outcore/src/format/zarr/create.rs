@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::metadata::{Encoding, Keys, Metadata, Shard, check_chunk};
-use super::{V2_ARRAY, V2_ATTRIBUTES, V3, fill, v2, v3};
+use super::{V2_ARRAY, V2_ATTRIBUTES, V3, chunks_of, fill, v2, v3};
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::place;
@@ -34,6 +34,38 @@ pub(crate) fn create(
         put(V2_ATTRIBUTES, &Value::Object(attributes))?;
     }
     put(V2_ARRAY, &document)
+}
+
+/// Gives the array at an address, whose description is at `unfinished`, its description
+/// where it is looked for: from then on, it is there.
+pub(crate) fn publish(unfinished: &Path) -> Result<()> {
+    let (from, to) = (
+        place::objects(unfinished)?,
+        place::objects(chunks_of(unfinished))?,
+    );
+    let mut document = Vec::new();
+    // What makes it an array comes last.
+    for name in [V2_ATTRIBUTES, V2_ARRAY, V3] {
+        if from.read(name, &mut document)? {
+            to.write(name, &document)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what belongs to the description at `unfinished`: that itself, and if its
+/// array has never been complete, the chunks.
+pub(crate) fn discard(unfinished: &Path) -> Result<()> {
+    let array = chunks_of(unfinished);
+    if array == unfinished {
+        // Another name than those of unfinished arrays: nothing of it is known.
+        return Ok(());
+    }
+    let removed = match super::is_node(array)? {
+        true => unfinished,
+        false => array,
+    };
+    Ok(place::objects(removed)?.remove_all("")?)
 }
 
 /// Makes `path` a group, if nothing is there yet.

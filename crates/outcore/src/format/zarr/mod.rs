@@ -14,7 +14,7 @@ mod shard;
 mod v2;
 mod v3;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use outcore_storage::{Access, ChunkStore, Objects};
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::format::place;
 use crate::format::{Item, Opened};
 use chunks::ZarrChunks;
-pub(crate) use create::{create, create_group};
+pub(crate) use create::{create, create_group, discard, publish};
 use metadata::Metadata;
 
 /// What version 3 calls its description.
@@ -66,6 +66,7 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<Opened> {
     let metadata = match read_node(&*objects, "")? {
         Some(Node::Array(metadata)) => metadata,
         Some(Node::Group(_)) => return Err(is_group(&array, path)),
+        None if place::is_address(path) => return Err(place::no_array(path)),
         None => {
             return Err(Error::format(
                 &array,
@@ -75,7 +76,8 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<Opened> {
     };
     let descriptor = metadata.descriptor(access);
     descriptor.check(&array)?;
-    let chunks = ZarrChunks::new(path, objects, *metadata, access)?;
+    let place = chunks_of(path);
+    let chunks = ZarrChunks::new(place, place::objects(place)?, *metadata, access)?;
     let store = match access {
         Access::ReadOnly => ChunkStore::unchanging(Arc::new(chunks)),
         Access::ReadWrite => ChunkStore::new(Arc::new(chunks)),
@@ -87,10 +89,33 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<Opened> {
     })
 }
 
+/// How the folder ends in which an array at an address that is not complete has its
+/// description; it begins with a dot.
+const UNFINISHED: &str = ".unfinished";
+
+/// Where the description of a new array at the address `path` is until the array is
+/// complete: in a folder of its own, while the chunks are where they stay, since
+/// objects have no names that can be changed.
+pub(crate) fn unfinished(path: &Path, id: &str) -> PathBuf {
+    path.join(format!(".{id}{UNFINISHED}"))
+}
+
+/// Where the chunks of the array are whose description is at `path`.
+fn chunks_of(path: &Path) -> &Path {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let unfinished = name.starts_with('.') && name.ends_with(UNFINISHED);
+    match path.parent() {
+        Some(array) if unfinished && place::is_address(path) => array,
+        _ => path,
+    }
+}
+
 /// The error of a group that was taken for an array.
 fn is_group(array: &str, path: &Path) -> Error {
     const SHOWN: usize = 8;
-    let items = list(path).unwrap_or_default();
+    let Ok(items) = list(path) else {
+        return Error::format(array, "this is a Zarr group; name one of its arrays");
+    };
     let names = items.iter().filter(|item| item.array.is_some());
     let names: Vec<String> = names.map(|item| format!("{array}/{}", item.path)).collect();
     let names = match names.as_slice() {
