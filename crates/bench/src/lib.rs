@@ -23,10 +23,13 @@ mod irregular;
 mod library;
 mod line;
 mod matmul;
+mod object_server;
 mod papers;
 mod peers;
 mod python_peer;
 mod redistribute;
+#[cfg(feature = "remote")]
+mod remote;
 mod reproduce;
 mod section_peers;
 mod sections;
@@ -50,7 +53,10 @@ pub use irregular::{
     IrregularOptions, TakeOptions, irregular, irregular_pipeline, irregular_scaling, irregular_take,
 };
 pub use line::{Line, csv, table};
+pub use object_server::{Fault, ObjectServer};
 pub use redistribute::{RedistributeCase, RedistributeOptions, redistribute};
+#[cfg(feature = "remote")]
+pub use remote::{RemoteOptions, remote};
 pub use reproduce::{Agreement, Claim, Report, Table, Value, Verdict, reproduce};
 pub use section_peers::{SectionPeersOptions, section_peers};
 pub use sections::{SectionsOptions, sections, summary};

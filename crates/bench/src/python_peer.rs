@@ -110,7 +110,8 @@ impl PythonPeer {
     fn failed(&self, why: &str) -> Error {
         Error::Invalid(format!(
             "the peer {} failed: {why}; it needs the Python packages numpy, scipy, dask, dask-image \
-             and zarr (rechunker: zarr below 3; places: numpy and h5py), or leave --peers out",
+             and zarr (rechunker: zarr below 3; places: numpy and h5py; object stores: tensorstore), \
+             or leave --peers out",
             self.name
         ))
     }

@@ -8,6 +8,8 @@ mod global;
 mod gpc;
 mod irregular;
 mod redistribute;
+#[cfg(feature = "remote")]
+mod remote;
 mod transpose;
 
 use std::path::PathBuf;
@@ -36,6 +38,8 @@ enum Name {
     Sections(Sections),
     Collective(collective::Collective),
     Redistribute(redistribute::Redistribute),
+    #[cfg(feature = "remote")]
+    Remote(remote::Remote),
     Irregular(irregular::Irregular),
     DiskResident(disk_resident::DiskResident),
     Sweep(Sweep),
@@ -212,6 +216,8 @@ impl Bench {
             Name::Sections(options) => (options.run()?, options.csv),
             Name::Collective(options) => (options.run()?, options.csv),
             Name::Redistribute(options) => (options.run()?, options.csv),
+            #[cfg(feature = "remote")]
+            Name::Remote(options) => (options.run()?, options.csv),
             Name::Irregular(options) => (options.run()?, options.csv),
             Name::DiskResident(options) => (options.run()?, options.csv),
             Name::Apps(options) => (options.run()?, options.csv),

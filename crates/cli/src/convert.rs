@@ -31,6 +31,7 @@ Examples:
   outcore convert parts.oc whole.npy --memory 256MiB            (back to one file)
   outcore convert field.npy field.zarr --chunks 256x256 --codec zstd:3 --ranks 2
   outcore convert climate.zarr/t t.npy --memory 256MiB
+  outcore convert field.npy s3://bucket/field.zarr --chunks 256x256 --codec zstd:3
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
     #[command(flatten)]

@@ -19,6 +19,7 @@ Examples:
   outcore ls climate.zarr
   outcore ls climate.zarr/surface --json
   outcore ls results.h5
+  outcore ls s3://bucket/climate.zarr
   outcore info climate.zarr/surface/temperature")]
 pub(crate) struct Ls {
     /// The container, or a part of it

@@ -34,6 +34,7 @@ use crate::tuning::TuningOptions;
 Examples:
   outcore read field.oc '0:4, 0:8'                              (prints the numbers)
   outcore read field.oc '::16, :' -o every16th.npy --ranks 4
+  outcore read s3://bucket/climate.zarr/t '0, ::4, ::4' -o corner.npy
   outcore read field.oc '(1:100:1, 1:4096:1)' -o part.bin
   outcore read 'raw:data.bin?shape=4096x4096&type=f32&layout=column' ':, 7' -o column7.txt
   outcore read field.oc '(1+32*p:16+32*p:1, 1:4096:1)' -o part%r.npy --ranks 4")]

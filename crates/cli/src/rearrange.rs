@@ -168,7 +168,9 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
 /// Whether this is a dataset of an HDF5 file, which holds row order.
 fn is_hdf5(name: &str) -> bool {
     let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
-    file.ends_with(".h5") || file.ends_with(".hdf5")
+    // Without a dataset, the colon may be that of an address.
+    let ends = |text: &str| text.ends_with(".h5") || text.ends_with(".hdf5");
+    ends(file) || ends(name)
 }
 
 /// The array `name` in a few words.
