@@ -22,6 +22,8 @@ mod matmul;
 mod memory;
 mod names;
 mod numpy;
+#[cfg(feature = "remote")]
+mod object_stores;
 mod oracle;
 mod pipes;
 mod program;

@@ -1,0 +1,410 @@
+//! Arrays in object stores: a server of `moto` that speaks S3, and one that fails.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use outcore_bench::{Fault, ObjectServer};
+
+use crate::program::{Place, complaint};
+
+const SECRET: &str = "swordfish";
+
+/// A directory in which `outcore` knows a server.
+struct Client {
+    place: Place,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Client {
+    /// Asks the server at `endpoint` for S3, Google and Azure alike.
+    fn of(endpoint: &str) -> Self {
+        let variables = [
+            ("AWS_ENDPOINT_URL", endpoint),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", SECRET),
+            ("AWS_MAX_ATTEMPTS", "4"),
+            ("GOOGLE_BASE_URL", endpoint),
+            ("GOOGLE_ALLOW_HTTP", "true"),
+            ("GOOGLE_SKIP_SIGNATURE", "true"),
+            ("AZURE_STORAGE_ENDPOINT", endpoint),
+            ("AZURE_ALLOW_HTTP", "true"),
+            ("AZURE_STORAGE_ACCOUNT_NAME", "account"),
+            ("AZURE_SKIP_SIGNATURE", "true"),
+        ];
+        let own = variables.map(|(name, value)| (name, value.to_owned()));
+        Self {
+            place: Place::new(),
+            variables: own.to_vec(),
+        }
+    }
+
+    /// A command line with `|` between its words, not started yet.
+    fn command(&self, line: &str) -> Command {
+        let mut command = self.place.command(line.split('|').map(str::trim));
+        command.envs(self.variables.iter().cloned());
+        // Its unfinished files are looked for.
+        command.env("TMPDIR", self.place.inside("temporary").root());
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().expect("outcore starts")
+    }
+
+    /// One that must succeed and say nothing on standard error.
+    fn ok(&self, line: &str) -> String {
+        let output = self.run(line);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{line}: {said}");
+        assert_eq!(self.left(), 0, "{line} left temporary files");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// One that must fail with one sentence that has all of `words` in it.
+    fn fails(&self, line: &str, words: &[&str]) {
+        let output = self.run(line);
+        let said = complaint(&output, 1, line);
+        for word in words {
+            assert!(said.contains(word), "{line}: {said} does not say {word}");
+        }
+        assert!(!said.contains(SECRET), "{line}: {said}");
+        assert_eq!(self.left(), 0, "{line} left temporary files");
+    }
+
+    /// How many files there are in the directory for temporary ones.
+    fn left(&self) -> usize {
+        files(self.place.inside("temporary").root(), "").len()
+    }
+}
+
+/// All files under a directory, with their paths in it.
+fn files(directory: &Path, under: &str) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        let name = format!("{under}/{name}");
+        match entry.path().is_dir() {
+            true => found.extend(files(&entry.path(), &name)),
+            false => found.push((name, std::fs::read(entry.path()).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A server of moto, which ends with the test.
+struct Moto(Child, u16);
+
+impl Moto {
+    fn start() -> Self {
+        let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let process = Command::new(&python)
+            .args(["-m", "moto.server", "-H", "127.0.0.1"])
+            .args(["-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("python starts");
+        let mut server = Self(process, port);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = server.0.try_wait().unwrap();
+            assert!(
+                ended.is_none(),
+                "{python} has no moto; install 'moto[server]', or set OUTCORE_TEST_PYTHON"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let request = "PUT /bucket HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\
+                       Connection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        server
+    }
+
+    fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.1)
+    }
+}
+
+impl Drop for Moto {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What is done on a server of S3 is what is done in files.
+#[test]
+fn s3_is_as_good_as_files() {
+    let server = Moto::start();
+    let client = Client::of(&server.endpoint());
+    round_trips(&client, "s3://bucket");
+    client.fails(
+        "read|s3://no-such/x.zarr|0",
+        &["s3://no-such/x.zarr", "no such bucket"],
+    );
+    client.fails(
+        "read|s3://no-such/x.npy|0",
+        &["s3://no-such/x.npy", "no such bucket"],
+    );
+    client.fails(
+        "info|s3://bucket/nothing.npy",
+        &["s3://bucket/nothing.npy", "404"],
+    );
+}
+
+/// The same objects from a server of the test's own: byte by byte those of files.
+#[test]
+fn objects_are_those_of_a_directory() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    round_trips(&client, "s3://bucket");
+    for (path, bytes) in files(&client.place.path("same.zarr"), "bucket/same.zarr") {
+        assert_eq!(server.get(&path), Some(bytes), "{path}");
+    }
+    let unfinished = |path: &String| path.contains(".unfinished");
+    assert!(!server.paths().iter().any(unfinished));
+    assert_eq!(
+        server.get("bucket/x.npy").unwrap(),
+        client.place.bytes("x.npy")
+    );
+}
+
+/// Makes arrays at an address and in files, and compares what is read of them.
+fn round_trips(client: &Client, at: &str) {
+    let make = "--shape|60x70|--type|f32|--chunks|16x32|--codec|zstd:3|--fill|index|--ranks|3";
+    for name in ["same.zarr/a/t", "zarr2:old.zarr", "zarr2:two"] {
+        let (version, path) = name.split_once(':').map_or(("", name), |(v, p)| (v, p));
+        let colon = if version.is_empty() { "" } else { ":" };
+        client.ok(&format!("create|{version}{colon}{at}/{path}|{make}"));
+        client.ok(&format!("create|{name}|{make}"));
+        for section in ["::7, ::9", "13, :", "59, 69"] {
+            let far = client.ok(&format!("read|{at}/{path}|{section}"));
+            assert_eq!(far, client.ok(&format!("read|{path}|{section}")));
+        }
+    }
+    let listed = client.ok(&format!("ls|{at}/same.zarr"));
+    assert!(listed.contains("60x70 f32"), "{listed}");
+    client.ok(&format!("info|{at}/same.zarr/a/t|--json"));
+    // A part of a chunk, by ranks that share chunks.
+    for name in [&format!("{at}/same.zarr/a/t"), "same.zarr/a/t"] {
+        client.ok(&format!("write|{name}|3:50, 5:60|--fill|7.5|--ranks|2"));
+    }
+    // Objects that are arrays by themselves.
+    client.ok("create|x.npy|--shape|300x200|--type|f64|--fill|random");
+    client.ok("create|big.npy|--shape|1500x1000|--type|f64|--fill|index");
+    client.ok("convert|x.npy|x.h5:/g/data|--layout|tiled:64x64");
+    let raw = "?shape=300x200&type=f64&layout=column";
+    for (from, to) in [
+        ("x.npy", "x.npy"),
+        ("x.npy", "x.h5:/g/data"),
+        ("x.npy", "x.zarr"),
+        ("big.npy", "big.npy"),
+    ] {
+        client.ok(&format!(
+            "convert|{from}|{at}/{to}|--ranks|2|--memory|16MiB"
+        ));
+        client.ok(&format!("convert|{at}/{to}|back.npy|--force"));
+        assert_eq!(client.place.npy("back.npy"), client.place.npy(from), "{to}");
+    }
+    client.ok(&format!("relayout|x.npy|raw:{at}/x.bin{raw}"));
+    client.ok(&format!(
+        "relayout|raw:{at}/x.bin{raw}|back.npy|--layout|row|--force"
+    ));
+    assert_eq!(client.place.npy("back.npy"), client.place.npy("x.npy"));
+    for section in ["::29, ::13", "299, 199", "5, :4", "[1, 7, 200], 3"] {
+        let expected = client.ok(&format!("read|x.npy|{section}"));
+        for name in ["x.npy", "x.h5:/g/data", "x.zarr"] {
+            let found = client.ok(&format!("read|{at}/{name}|{section}"));
+            assert_eq!(found, expected, "{name} [{section}]");
+        }
+        let found = client.ok(&format!("read|raw:{at}/x.bin{raw}|{section}"));
+        assert_eq!(found, expected, "raw [{section}]");
+    }
+    // What is there already, and what objects cannot do.
+    let own = format!("create|{at}/x.oc|--shape|4|--type|f32");
+    client.fails(&own, &["x.oc", "file system"]);
+    let again = format!("convert|x.npy|{at}/x.npy");
+    client.fails(&again, &["exists already", "--force"]);
+    client.ok(&format!("{again}|--force"));
+    let zarr = format!("convert|x.npy|{at}/x.zarr|--force");
+    client.fails(&zarr, &["x.zarr", "cannot be replaced in one step"]);
+    let write = format!("write|{at}/x.npy|0, 0|--fill|1");
+    client.fails(&write, &["x.npy", "replaced as a whole"]);
+    client.fails(&format!("create|{at}|--shape|4|--type|f32"), &["bucket"]);
+}
+
+/// Web servers, the other protocols, and files with their address.
+#[test]
+fn other_addresses() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
+    client.ok("create|t.zarr|--shape|100x50|--type|i32|--chunks|30x30|--fill|index");
+    client.ok("convert|x.npy|x.h5:/data");
+    server.put("bucket/with space.npy", client.place.bytes("x.npy"));
+    server.put("bucket/x.h5", client.place.bytes("x.h5"));
+    for (path, bytes) in files(&client.place.path("t.zarr"), "bucket/t.zarr") {
+        server.put(&path, bytes);
+    }
+    let expected = client.ok("read|x.npy|::33, ::24");
+    let (web, here) = (server.endpoint(), client.place.root().display().to_string());
+    for name in [
+        &format!("{web}/bucket/with%20space.npy"),
+        &format!("{web}/bucket/x.h5"),
+        &format!("{web}/bucket/x.h5:/data"),
+        &format!("{web}/bucket/t.zarr"),
+        "gs://bucket/with space.npy",
+        "gs://bucket/t.zarr",
+        "az://bucket/x.h5:/data",
+        "az://bucket/t.zarr",
+        "s3://bucket/with space.npy",
+        &format!("file://{here}/x.npy"),
+        &format!("file://{here}/x.h5:/data"),
+    ] {
+        assert_eq!(
+            client.ok(&format!("read|{name}|::33, ::24")),
+            expected,
+            "{name}"
+        );
+    }
+    client.ok(&format!("convert|x.npy|file://{here}/y.zarr"));
+    assert_eq!(client.ok("read|y.zarr|::33, ::24"), expected);
+    client.fails(&format!("read|{web}/bucket/no.npy|0"), &["no.npy", "404"]);
+    client.fails(&format!("convert|x.npy|{web}/bucket/y.npy"), &["only read"]);
+    client.fails(&format!("ls|{web}/bucket"), &["404"]);
+    client.fails("read|https://me:swordfish@host/x.npy|0", &["environment"]);
+    client.fails("read|file://x.npy|0", &["file:///"]);
+}
+
+/// What goes wrong for a while is tried again; what stays wrong is said once.
+#[test]
+fn failing_servers() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
+    client.ok("convert|x.npy|s3://bucket/x.npy");
+    client.ok("convert|x.npy|s3://bucket/x.zarr|--chunks|30x30");
+    let expected = client.ok("read|x.npy|::33, ::24");
+    for fault in [
+        Fault::Status(500, "InternalError"),
+        Fault::Status(503, "SlowDown"),
+        Fault::CutOff,
+        Fault::Reset,
+    ] {
+        for name in ["x.npy", "x.zarr"] {
+            server.fail(name, fault, 2);
+            let read = format!("read|s3://bucket/{name}|::33, ::24");
+            assert_eq!(client.ok(&read), expected, "{fault:?}");
+        }
+    }
+    // Refusals are not repeated.
+    for (status, code, word) in [
+        (403, "InvalidAccessKeyId", "AWS_ACCESS_KEY_ID"),
+        (401, "Unauthorized", "AWS_ACCESS_KEY_ID"),
+        (404, "NoSuchBucket", "s3://bucket/x"),
+    ] {
+        for name in ["x.npy", "x.zarr", "x.zarr/c/0/0"] {
+            let before = server.requests();
+            server.fail(name, Fault::Status(status, code), 3);
+            let opened = name.trim_end_matches("/c/0/0");
+            client.fails(
+                &format!("read|s3://bucket/{opened}|0"),
+                &[word, "s3://bucket/x"],
+            );
+            server.forgive();
+            assert!(server.requests() - before < 9, "{name} {status}");
+        }
+    }
+    server.fail("x.npy", Fault::NoRanges, 1000);
+    let web = format!("{}/bucket/x.npy", server.endpoint());
+    client.fails(&format!("read|{web}|0"), &[&web, "a range of bytes"]);
+    server.forgive();
+    // A chunk that is too short.
+    let chunk = "bucket/plain.zarr/c/0/0";
+    client.ok("convert|x.npy|s3://bucket/plain.zarr|--chunks|30x30|--codec|none");
+    server.put(chunk, server.get(chunk).unwrap()[..999].to_vec());
+    let short = &["s3://bucket/plain.zarr/c/0/0", "ends at offset 999"];
+    client.fails("read|s3://bucket/plain.zarr|29, :", short);
+    // A server that stays ill.
+    server.fail("x.npy", Fault::Status(503, "SlowDown"), 1000);
+    client.fails(
+        "read|s3://bucket/x.npy|0",
+        &["s3://bucket/x.npy", "503", "try later"],
+    );
+    server.forgive();
+    // A chunk, or a part, that cannot be written leaves nothing.
+    for (name, refused) in [("y.zarr|--chunks|30x30", "y.zarr/c/2/"), ("y.npy", "y.npy")] {
+        server.fail(refused, Fault::Status(403, "AccessDenied"), 1000);
+        let convert = format!("convert|x.npy|s3://bucket/{name}");
+        client.fails(&convert, &["s3://bucket/y", "403"]);
+        server.forgive();
+        let left = server.paths();
+        assert!(!left.iter().any(|path| path.contains("/y.")), "{left:?}");
+    }
+    // Nobody answers at all.
+    let mut nowhere = Client::of("http://127.0.0.1:9");
+    nowhere.variables.push(("AWS_MAX_ATTEMPTS", "1".into()));
+    nowhere.fails(
+        "read|s3://bucket/x.npy|0",
+        &["s3://bucket/x.npy", "AWS_ENDPOINT_URL"],
+    );
+    let mut plain = Client::of(&server.endpoint());
+    plain
+        .variables
+        .retain(|(name, _)| *name != "AWS_ALLOW_HTTP");
+    plain.fails(
+        "read|s3://bucket/x.npy|0",
+        &["s3://bucket/x.npy", "AWS_ALLOW_HTTP"],
+    );
+}
+
+/// A run that was killed leaves no array, and is continued.
+#[test]
+fn killed_and_continued() {
+    let server = ObjectServer::start(Duration::from_millis(300)).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
+    let convert = "convert|x.npy|s3://bucket/x.zarr|--chunks|5x5";
+    let mut process = client
+        .command(convert)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Of its 200 chunks, at most 64 are written at a time.
+    let is_chunk = |path: &String| path.starts_with("bucket/x.zarr/c/");
+    while !server.paths().iter().any(is_chunk) {
+        let ended = process.try_wait().unwrap();
+        assert!(ended.is_none(), "it has failed before it was killed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(server.get("bucket/x.zarr/zarr.json"), None);
+    let output = client.run("read|s3://bucket/x.zarr|0");
+    let said = complaint(&output, 1, "read of what is not complete");
+    assert!(
+        said.contains("s3://bucket/x.zarr: this is no array"),
+        "{said}"
+    );
+    client.ok(&format!("{convert}|--resume"));
+    client.ok("convert|s3://bucket/x.zarr|back.npy");
+    assert_eq!(client.place.npy("back.npy"), client.place.npy("x.npy"));
+    assert!(
+        !server
+            .paths()
+            .iter()
+            .any(|path| path.contains(".unfinished"))
+    );
+}
