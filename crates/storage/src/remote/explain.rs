@@ -102,7 +102,7 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
                 }
             ),
         ),
-        _ if all.contains("certificate") => (
+        _ if all.contains("peer certificate") => (
             ErrorKind::PermissionDenied,
             format!(
                 "the certificate of the server is not valid ({}); check the endpoint",
