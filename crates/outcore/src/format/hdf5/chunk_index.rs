@@ -313,8 +313,8 @@ impl<'a> List<'a> {
     fn tree(&mut self, address: u64) -> Parsed<()> {
         let axes = self.grid.chunk.len();
         let kind = first_tree::Kind::Chunks(axes + 1);
-        first_tree::walk(self.source, address, kind, &mut |at, key, chunk| {
-            let mut fields = Fields::little("a key of a chunk", key);
+        first_tree::walk(self.source, address, kind, &mut |leaf| {
+            let mut fields = Fields::little("a key of a chunk", leaf.key);
             let (len, skipped) = (fields.u32()?, fields.u32()?);
             let mut place = Vec::with_capacity(axes);
             for extent in &self.grid.chunk {
@@ -326,7 +326,7 @@ impl<'a> List<'a> {
             }
             let number = self.grid.number(&place);
             let slot = Slot {
-                offset: self.source.place(at)?,
+                offset: self.source.place(leaf.address)?,
                 form: Form::LengthFirst {
                     width: 4,
                     gap: 8 * (axes as u16 + 1),
@@ -334,7 +334,7 @@ impl<'a> List<'a> {
                 covered: None,
             };
             self.note(number, slot);
-            self.add(number, chunk, len.into(), skipped)
+            self.add(number, leaf.child, len.into(), skipped)
         })
     }
 

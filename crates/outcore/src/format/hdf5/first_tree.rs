@@ -14,13 +14,22 @@ pub(crate) enum Kind {
     Chunks(usize),
 }
 
-/// Calls `found` with the address of the entry, the key and the child of each leaf
-/// of the tree.
+/// An entry of the lowest nodes of a tree.
+#[derive(Debug)]
+pub(crate) struct Leaf<'a> {
+    /// The address of the entry.
+    pub(crate) address: u64,
+    pub(crate) key: &'a [u8],
+    /// The address that it leads to.
+    pub(crate) child: u64,
+}
+
+/// Calls `found` with each leaf of the tree.
 pub(crate) fn walk(
     source: &Source,
     root: u64,
     kind: Kind,
-    found: &mut dyn FnMut(u64, &[u8], u64) -> Parsed<()>,
+    found: &mut dyn FnMut(Leaf<'_>) -> Parsed<()>,
 ) -> Parsed<()> {
     let (number, key_len) = match kind {
         Kind::Names => (0, source.length_size),
@@ -45,11 +54,14 @@ pub(crate) fn walk(
         let body = source.read(address + prefix, u64::from(used) * entry as u64)?;
         let mut children = Vec::new();
         for (bytes, at) in body.chunks_exact(entry).zip(0u64..) {
-            let place = address + prefix + at * entry as u64;
             let (key, child) = bytes.split_at(key_len);
             let child = source.defined(&mut Fields::little("a B-tree node", child))?;
             match found_level {
-                0 => found(place, key, child)?,
+                0 => found(Leaf {
+                    address: address + prefix + at * entry as u64,
+                    key,
+                    child,
+                })?,
                 _ => children.push((child, Some(found_level - 1))),
             }
         }

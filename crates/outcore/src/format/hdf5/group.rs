@@ -120,7 +120,8 @@ fn symbol_table(source: &Source, data: &[u8], links: &mut Vec<Link>) -> Parsed<(
         let text = text.ok_or("a name is beyond its heap; the file is damaged")?;
         Fields::little("a local heap", text).text(false)
     };
-    first_tree::walk(source, tree, first_tree::Kind::Names, &mut |_, _, node| {
+    first_tree::walk(source, tree, first_tree::Kind::Names, &mut |leaf| {
+        let node = leaf.child;
         let head = source.read(node, 8)?;
         let mut fields = Fields::little("a symbol table node", &head);
         fields.signature(b"SNOD")?;

@@ -82,10 +82,11 @@ pub(crate) fn create(
         superblock(&mut head, end);
         let store = FileStore::create(path)?;
         store.write_at(0, &head)?;
-        return Ok(match index.chunks {
+        match index.chunks {
             0 => store.set_len(end)?,
             _ => index.write(&store, start)?,
-        });
+        }
+        return Ok(());
     }
     let start = len.next_multiple_of(PAGE) as u64;
     let end = file_end(array, start, bytes)?;
