@@ -48,7 +48,6 @@ pub fn formats(options: &FormatsOptions) -> Result<Vec<Line>> {
         path: directory.clone(),
         source,
     })?;
-    settle_allocator();
     let peers = Peers::new(options, &directory)?;
     let mut lines = Vec::new();
     if options.extent > 0 {
@@ -58,13 +57,6 @@ pub fn formats(options: &FormatsOptions) -> Result<Vec<Line>> {
         lines.extend(convert::run(options, &directory, &peers)?);
     }
     Ok(lines)
-}
-
-/// The C library gives the memory of every freed result back to the system, and gets it
-/// again page by page, until it has seen a large block freed; then it keeps as much. The
-/// interpreters of the others have freed such blocks before they are ready.
-fn settle_allocator() {
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(31 << 20)));
 }
 
 /// The value of an element: its number, as far as f32 holds it.
