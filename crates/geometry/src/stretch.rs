@@ -124,7 +124,8 @@ mod tests {
     /// Every stretch of several layouts against the offsets of all elements.
     #[test]
     fn stretches_hold_the_elements_whose_bytes_they_have() {
-        let cases: [(&[u64], Order, Option<&[u64]>); 8] = [
+        type Case<'a> = (&'a [u64], Order, Option<&'a [u64]>);
+        let cases: [Case<'_>; 8] = [
             (&[u64::MAX, 3, 0], Order::Row, None),
             (&[], Order::Row, None),
             (&[7], Order::Row, None),

@@ -124,3 +124,11 @@ pub use verify::{Checks, Fault, Problem, Verified, accept, verify};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/quick-start.md")]
+struct QuickStart;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Library;

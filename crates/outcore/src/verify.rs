@@ -300,10 +300,8 @@ pub fn accept(array: &Array, fault: &Fault) -> Result<()> {
 pub(crate) fn accept_interrupted(array: &Array) -> Result<()> {
     match (**array.store()).as_checked() {
         Some(checked) => {
-            let blocks = checked.interrupted()?.into_iter();
-            Ok(blocks
-                .map(|block| checked.accept(block))
-                .collect::<Result<(), _>>()?)
+            let mut blocks = checked.interrupted()?.into_iter();
+            Ok(blocks.try_for_each(|block| checked.accept(block))?)
         }
         None => Ok(()),
     }

@@ -516,7 +516,7 @@ fn pages_beyond_4_gib_are_reached() {
 /// numbers.
 #[test]
 fn files_of_libtiff_are_read() {
-    let number = |at: u64| (at * at * 2654435761 >> 20) % 23 + at / 700;
+    let number = |at: u64| ((at * at * 2654435761) >> 20) % 23 + at / 700;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiff_files");
     let open = |name: &str| {
         let array = Array::open(folder.join(name).to_str().unwrap()).unwrap();

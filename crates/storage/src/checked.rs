@@ -324,7 +324,7 @@ impl Store for CheckedStore {
         check_range(self, len, 0)?;
         let block = len / self.block;
         let _alone = self.sums.lock(block..i64::MAX as u64 / ENTRY)?;
-        let cut_within = len % self.block != 0 && len < self.data.len()?;
+        let cut_within = !len.is_multiple_of(self.block) && len < self.data.len()?;
         let kept = match cut_within {
             false => None,
             true => {

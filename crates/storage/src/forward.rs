@@ -103,6 +103,16 @@ macro_rules! forward {
             forward!(@to self $to).lock_shared(offset, len)
         }
     };
+    (@one $to:tt as_chunks) => {
+        fn as_chunks(&self) -> Option<&$crate::ChunkStore> {
+            forward!(@to self $to).as_chunks()
+        }
+    };
+    (@one $to:tt as_checked) => {
+        fn as_checked(&self) -> Option<&$crate::CheckedStore> {
+            forward!(@to self $to).as_checked()
+        }
+    };
     (@one $to:tt parallel) => {
         fn parallel(&self) -> usize {
             forward!(@to self $to).parallel()
@@ -140,7 +150,7 @@ macro_rules! store_behind {
             forward!(*: name read_some_at write_some_at len is_empty set_len sync);
             forward!(*: read_at write_at read_batch write_batch);
             forward!(*: map cached forget fetch striping lock lock_shared);
-            forward!(*: parallel background time wait_until);
+            forward!(*: as_chunks as_checked parallel background time wait_until);
         }
     };
 }

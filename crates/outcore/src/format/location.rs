@@ -126,7 +126,7 @@ impl Location {
         }
         if file.extension().is_some_and(|ending| ending == "nc") {
             return Ok(Self::Netcdf {
-                path: file.into(),
+                path: file,
                 inner: inner.or_else(|| Some(netcdf::USUAL_VARIABLE.into())),
             });
         }
