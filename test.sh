@@ -99,7 +99,7 @@ fails_with() {
 
 install() {
   local missing=() package sudo=
-  for package in openmpi-bin libopenmpi-dev mpich libmpich-dev libclang-dev gcc python3 python3-venv; do
+  for package in openmpi-bin libopenmpi-dev mpich libmpich-dev libclang-dev gcc python3 python3-venv hdf5-tools; do
     dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
   done
   if [ ${#missing[@]} -gt 0 ]; then
@@ -108,8 +108,8 @@ install() {
     $sudo apt-get update -q && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q "${missing[@]}" || return 1
   fi
   [ -x target/test-python/bin/python ] || python3 -m venv target/test-python || return 1
-  target/test-python/bin/python -c 'import numpy, zarr, h5py, netCDF4' 2>/dev/null ||
-    target/test-python/bin/pip install -q numpy 'zarr>=3' h5py netCDF4
+  target/test-python/bin/python -c 'import numpy, zarr, h5py, netCDF4, tifffile, moto.server' 2>/dev/null ||
+    target/test-python/bin/pip install -q numpy 'zarr>=3' h5py netCDF4 tifffile 'moto[server]'
 }
 
 mpirun_of() { # LIBRARY RANKS COMMAND...
@@ -317,6 +317,7 @@ check 'demo' demo_keeps_its_promises
 build_for() {
   local library=$1 kept=target/$1/debug example
   # A change of MPICC alone rebuilds nothing.
+  local -x MPICC=mpicc.$library
   cargo clean -q -p mpi-sys || return 1
   cargo build -q -p outcore-transport-mpi -p outcore-cli -p outcore --features outcore-cli/mpi,outcore/mpi --bins --examples || return 1
   mkdir -p "$kept/examples"
@@ -328,17 +329,17 @@ build_for() {
 
 for library in openmpi mpich; do
   echo "== $library"
-  export MPICC=mpicc.$library
   # The code is the same for both, but for what bindgen makes of their headers.
-  [ $library = mpich ] || check "$library: clippy" cargo clippy -q -p outcore-transport-mpi -p outcore-cli --features outcore-cli/mpi --all-targets -- -D warnings
-  [ $library = mpich ] || check "$library: docs" env RUSTDOCFLAGS='-D warnings' cargo doc -q -p outcore-transport-mpi --no-deps
-  check "$library: build" build_for $library
-  check "$library: transport tests" cargo test -p outcore-transport-mpi --no-fail-fast
-  unset MPICC
+  [ $library = mpich ] || check "$library: clippy" env MPICC=mpicc.$library cargo clippy -q -p outcore-transport-mpi -p outcore-cli --features outcore-cli/mpi --all-targets -- -D warnings
+  [ $library = mpich ] || check "$library: docs" env MPICC=mpicc.$library RUSTDOCFLAGS='-D warnings' cargo doc -q -p outcore-transport-mpi --no-deps
+  [ $library = mpich ] || check "$library: build" build_for $library
+  check "$library: transport tests" env MPICC=mpicc.$library cargo test -p outcore-transport-mpi --no-fail-fast
   bin=target/$library/debug
   # Waiting ranks of MPICH keep the cores for themselves.
   along=beside
   [ $library = openmpi ] || along=check
+  # The other one is built meanwhile.
+  [ $library = mpich ] || beside "mpich: build" build_for mpich
   for ranks in 1 2 3 5; do
     $along "$library: conformance on $ranks ranks" mpirun_of $library $ranks $bin/mpi-conformance
     for example in $examples; do

@@ -156,7 +156,7 @@ mod tests {
                 for end in start..layout.byte_len() + 3 {
                     let sections: Vec<_> = layout.sections_of(start..end).collect();
                     for (index, offset) in &all {
-                        let wanted = *offset < end && start < offset + 3;
+                        let wanted = start < end && *offset < end && start < offset + 3;
                         let holding = sections.iter().filter(|s| s.contains(index)).count();
                         assert_eq!(holding, usize::from(wanted), "{shape:?} {start}..{end}");
                     }

@@ -82,6 +82,7 @@ where
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 5, ..ProptestConfig::default() })]
     #[test]
     fn products_in_files_are_the_plain_loop(case in case()) {
         let small = |n: u64| (n % 15) as f64 - 7.0;
