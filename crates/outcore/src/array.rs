@@ -23,11 +23,12 @@ use crate::error::{Error, Result};
 use crate::execute::{Transfer, execute};
 use crate::format::{self, Location, Opened};
 use crate::fresh;
+use crate::interrupt;
 use crate::plan::Plan;
 use crate::strategy::choose::{Estimate, Situation, Way};
 use crate::strategy::profile::StorageProfile;
 use crate::strategy::slices::Slices;
-use crate::strategy::{Chunked, Direction, Strategy, Tuning};
+use crate::strategy::{Chunked, Direction, Method, Strategy, Tuning};
 
 /// Gaps up to this many bytes are fetched as well: less than the system would read
 /// ahead anyway.
@@ -560,6 +561,30 @@ impl Array {
         // SAFETY: all bytes are written, and were found to be values.
         unsafe { values.set_len(count) };
         Ok(values)
+    }
+
+    /// Lets `look` see where the bytes of a section stand in the page cache, in the
+    /// order of a buffer, if reading would only copy them from there: one stretch of a
+    /// file that is mapped, in this machine's byte order. False, with nothing seen, if
+    /// not; then they must be read.
+    ///
+    /// The pointer is valid during the call. Others may change the bytes meanwhile, so
+    /// no reference may be made of it.
+    pub fn in_place(&self, section: &Section, look: impl FnOnce(*const u8)) -> Result<bool> {
+        let plan = self.plan(section, Direction::Read)?;
+        let extent = plan.runs.footprint(0);
+        let len = extent.end - extent.start;
+        let whole = plan.swap.is_none() && len > 0 && plan.runs.totals().1 == len;
+        let one_run = self.layout.tile().is_none() && whole;
+        if !one_run || !matches!(plan.method, Method::Mapped(_)) {
+            return Ok(false);
+        }
+        interrupt::check()?;
+        let Some(mapping) = self.store.map()? else {
+            return Ok(false);
+        };
+        look(mapping.readable(plan.start + extent.start, len as usize)?);
+        Ok(true)
     }
 
     /// Reads a section into a buffer of exactly its size.

@@ -60,9 +60,10 @@ impl Histogram {
         })
     }
 
-    /// The bytes of so many bins.
+    /// The bytes that so many bins take: edges, counts, and the counts once more as
+    /// they are sent, summed, and joined.
     pub(crate) fn bytes(count: usize) -> u64 {
-        16 * count as u64
+        40 * count as u64
     }
 
     /// Counts values.

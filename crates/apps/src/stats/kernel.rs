@@ -1,44 +1,62 @@
-//! The inner loops for floats: extremes and sums of one chunk, which is in the
-//! processor's first cache.
+//! The inner loop for floats: extremes, sum and sum of squares of one chunk in one
+//! pass, which a few cycles for each cache line suffice for.
 //!
-//! Extremes and sums are two loops, since together they need more registers than
-//! there are. Every loop has several accumulators, so that no addition waits for the one before.
+//! Values come by address, since they may stand in a mapping, which others may
+//! change meanwhile; none is read twice. What comes next in memory is asked for
+//! some lines ahead: the processor does not go over the borders of pages by itself.
+//! Several accumulators of each kind, so that no addition waits for the one before.
 //! What a NaN does to the extremes is not said; sums become NaN, and the caller
 //! looks at that.
 
+/// What one pass over some values comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Folded<T> {
+    /// Infinite the wrong way round for no value.
+    pub(crate) least: T,
+    pub(crate) most: T,
+    /// In f64.
+    pub(crate) sum: f64,
+    pub(crate) squares: f64,
+}
+
 /// A float of which chunks are summed.
 pub(crate) trait Real: Copy + PartialOrd + Default {
-    /// The least and the largest value; infinite the wrong way round for none.
-    fn extremes(values: &[Self]) -> (Self, Self);
-
-    /// The sum and the sum of squares, in f64.
-    fn sums(values: &[Self]) -> (f64, f64);
+    /// One pass over `count` values.
+    ///
+    /// # Safety
+    ///
+    /// So many values can be read from `values` on, which is aligned.
+    unsafe fn fold_at(values: *const Self, count: usize) -> Folded<Self>;
 
     /// The value.
     fn widened(self) -> f64;
+
+    /// One pass.
+    fn fold(values: &[Self]) -> Folded<Self> {
+        // SAFETY: these are the values of a slice.
+        unsafe { Self::fold_at(values.as_ptr(), values.len()) }
+    }
 }
 
 macro_rules! real {
     ($type:ident, $wide:ident) => {
         impl Real for $type {
-            fn extremes(values: &[Self]) -> (Self, Self) {
+            #[inline]
+            unsafe fn fold_at(values: *const Self, count: usize) -> Folded<Self> {
                 #[cfg(target_arch = "x86_64")]
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has what the function is compiled for.
-                    return unsafe { wide::$wide::extremes(values) };
+                if std::arch::is_x86_feature_detected!("avx2")
+                    && std::arch::is_x86_feature_detected!("fma")
+                {
+                    // SAFETY: the processor has what the function is compiled for; the
+                    // rest is as the caller says.
+                    return unsafe { wide::$wide(values, count) };
                 }
-                portable_extremes(values, (Self::INFINITY, Self::NEG_INFINITY))
+                let none = (Self::INFINITY, Self::NEG_INFINITY);
+                // SAFETY: as the caller says.
+                unsafe { portable(values, count, none) }
             }
 
-            fn sums(values: &[Self]) -> (f64, f64) {
-                #[cfg(target_arch = "x86_64")]
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has what the function is compiled for.
-                    return unsafe { wide::$wide::sums(values) };
-                }
-                portable_sums(values)
-            }
-
+            #[inline(always)]
             fn widened(self) -> f64 {
                 self.into()
             }
@@ -59,93 +77,106 @@ fn greater<T: PartialOrd>(a: T, b: T) -> T {
     if a > b { a } else { b }
 }
 
-fn portable_extremes<T: Real>(values: &[T], none: (T, T)) -> (T, T) {
-    values.iter().fold(none, |(least, most), value| {
-        (lesser(*value, least), greater(*value, most))
-    })
-}
-
-fn portable_sums<T: Real>(values: &[T]) -> (f64, f64) {
-    let mut sums = [(0.0, 0.0); 8];
-    let (groups, rest) = values.as_chunks::<8>();
-    let mut add = |values: &[T]| {
-        for ((sum, squares), value) in sums.iter_mut().zip(values) {
+/// On any processor.
+///
+/// # Safety
+///
+/// As for [`Real::fold_at`].
+unsafe fn portable<T: Real>(values: *const T, count: usize, none: (T, T)) -> Folded<T> {
+    let (mut least, mut most) = ([none.0; 8], [none.1; 8]);
+    let (mut sums, mut squares) = ([0.0; 8], [0.0; 8]);
+    let mut add = |start: usize, end: usize| {
+        for at in 0..end {
+            // SAFETY: one of the values, as the caller says.
+            let value = unsafe { *values.add(start + at) };
+            least[at] = lesser(value, least[at]);
+            most[at] = greater(value, most[at]);
             let value = value.widened();
-            *sum += value;
-            *squares += value * value;
+            sums[at] += value;
+            squares[at] += value * value;
         }
     };
-    groups.iter().for_each(|group| add(group));
-    add(rest);
-    let all = sums.iter();
-    all.fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1))
+    (0..count / 8).for_each(|group| add(8 * group, 8));
+    add(count / 8 * 8, count % 8);
+    Folded {
+        least: least.into_iter().fold(none.0, lesser),
+        most: most.into_iter().fold(none.1, greater),
+        sum: sums.iter().sum(),
+        squares: squares.iter().sum(),
+    }
 }
 
 /// With vectors of 32 bytes.
 #[cfg(target_arch = "x86_64")]
 mod wide {
-    use super::{portable_extremes, portable_sums};
+    use std::arch::x86_64::*;
+
+    use super::{Folded, greater, lesser, portable};
+
+    /// How far ahead memory is asked for: most of a page.
+    const AHEAD: usize = 3 << 10;
+
+    /// Values of a turn.
+    const TURN: usize = 16;
 
     macro_rules! wide {
         ($name:ident, $type:ident, $lanes:literal, $set:ident, $load:ident, $min:ident, $max:ident,
          $store:ident, $widened:expr) => {
-            pub(super) mod $name {
-                use std::arch::x86_64::*;
-
-                use super::{portable_extremes, portable_sums};
-
-                #[target_feature(enable = "avx2")]
-                pub(in super::super) fn extremes(values: &[$type]) -> ($type, $type) {
-                    const GROUP: usize = 4 * $lanes;
-                    let (groups, rest) = values.as_chunks::<GROUP>();
-                    let mut least = [$set($type::INFINITY); 4];
-                    let mut most = [$set($type::NEG_INFINITY); 4];
-                    for group in groups {
-                        for at in 0..4 {
-                            // SAFETY: the group has four times so many values.
-                            let value = unsafe { $load(group.as_ptr().add(at * $lanes)) };
-                            least[at] = $min(value, least[at]);
-                            most[at] = $max(value, most[at]);
-                        }
-                    }
-                    let least = $min($min(least[0], least[1]), $min(least[2], least[3]));
-                    let most = $max($max(most[0], most[1]), $max(most[2], most[3]));
-                    let (mut low, mut high) = ([0.0; $lanes], [0.0; $lanes]);
-                    // SAFETY: each array holds one vector.
+            /// # Safety
+            ///
+            /// As for [`Real::fold_at`](super::Real::fold_at).
+            #[target_feature(enable = "avx2,fma")]
+            pub(super) unsafe fn $name(values: *const $type, count: usize) -> Folded<$type> {
+                const VECTORS: usize = TURN / $lanes;
+                let none = ($type::INFINITY, $type::NEG_INFINITY);
+                let mut least = [$set(none.0); 2];
+                let mut most = [$set(none.1); 2];
+                let mut sums = [_mm256_setzero_pd(); 4];
+                let mut squares = [_mm256_setzero_pd(); 4];
+                let turns = count / TURN;
+                for turn in 0..turns {
+                    // SAFETY: the turn has 16 values, as the caller says. What is asked
+                    // for ahead need not exist.
                     unsafe {
-                        $store(low.as_mut_ptr(), least);
-                        $store(high.as_mut_ptr(), most);
-                    }
-                    let none = ($type::INFINITY, $type::NEG_INFINITY);
-                    let (least, _) = portable_extremes(&low, none);
-                    let (_, most) = portable_extremes(&high, none);
-                    portable_extremes(rest, (least, most))
-                }
-
-                #[target_feature(enable = "avx2")]
-                pub(in super::super) fn sums(values: &[$type]) -> (f64, f64) {
-                    let (groups, rest) = values.as_chunks::<16>();
-                    let mut sums = [_mm256_setzero_pd(); 4];
-                    let mut squares = [_mm256_setzero_pd(); 4];
-                    for group in groups {
+                        let group = values.add(turn * TURN);
+                        for line in 0..VECTORS / 2 {
+                            let ahead = group.wrapping_byte_add(AHEAD + 64 * line);
+                            _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+                        }
+                        for at in 0..VECTORS {
+                            let value = $load(group.add(at * $lanes));
+                            least[at % 2] = $min(value, least[at % 2]);
+                            most[at % 2] = $max(value, most[at % 2]);
+                        }
                         for at in 0..4 {
-                            // SAFETY: the group has 16 values, of which four are read.
-                            let value: __m256d = unsafe { ($widened)(group.as_ptr().add(4 * at)) };
+                            let value: __m256d = ($widened)(group.add(4 * at));
                             sums[at] = _mm256_add_pd(sums[at], value);
-                            let square = _mm256_mul_pd(value, value);
-                            squares[at] = _mm256_add_pd(squares[at], square);
+                            squares[at] = _mm256_fmadd_pd(value, value, squares[at]);
                         }
                     }
-                    let pairs = |of: [__m256d; 4]| {
-                        let all =
-                            _mm256_add_pd(_mm256_add_pd(of[0], of[1]), _mm256_add_pd(of[2], of[3]));
-                        let mut lanes = [0.0; 4];
-                        // SAFETY: the array holds one vector.
-                        unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), all) };
-                        (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
-                    };
-                    let more = portable_sums(rest);
-                    (pairs(sums) + more.0, pairs(squares) + more.1)
+                }
+                let (mut low, mut high) = ([0.0; $lanes], [0.0; $lanes]);
+                // SAFETY: each array holds one vector.
+                unsafe {
+                    $store(low.as_mut_ptr(), $min(least[0], least[1]));
+                    $store(high.as_mut_ptr(), $max(most[0], most[1]));
+                }
+                let all = |of: [__m256d; 4]| {
+                    let all =
+                        _mm256_add_pd(_mm256_add_pd(of[0], of[1]), _mm256_add_pd(of[2], of[3]));
+                    let mut lanes = [0.0; 4];
+                    // SAFETY: the array holds one vector.
+                    unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), all) };
+                    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+                };
+                let done = turns * TURN;
+                // SAFETY: what is left of the values.
+                let rest = unsafe { portable(values.add(done), count - done, none) };
+                Folded {
+                    least: low.into_iter().fold(rest.least, lesser),
+                    most: high.into_iter().fold(rest.most, greater),
+                    sum: all(sums) + rest.sum,
+                    squares: all(squares) + rest.squares,
                 }
             }
         };
@@ -188,19 +219,23 @@ mod tests {
         };
         let values: Vec<f32> = (0..300).map(|_| next()).collect();
         let wide: Vec<f64> = values.iter().map(|value| (*value).into()).collect();
-        for count in [0, 1, 7, 15, 16, 17, 31, 32, 33, 64, 100, 300] {
-            let expected = portable_sums(&wide[..count]);
-            let near = |(sum, squares): (f64, f64)| {
-                (sum - expected.0).abs() <= 1e-9 * expected.1.sqrt().max(1.0)
-                    && (squares - expected.1).abs() <= 1e-12 * expected.1
-            };
-            assert!(near(f32::sums(&values[..count])), "{count}");
-            assert!(near(f64::sums(&wide[..count])), "{count}");
-            let none = (f64::INFINITY, f64::NEG_INFINITY);
-            let extremes = portable_extremes(&wide[..count], none);
-            assert_eq!(f64::extremes(&wide[..count]), extremes);
-            let (least, most) = f32::extremes(&values[..count]);
-            assert_eq!((f64::from(least), f64::from(most)), extremes);
+        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        for count in [0, 1, 7, 15, 16, 17, 31, 32, 33, 64, 100, 299] {
+            for start in [0, 1] {
+                let (values, wide) = (&values[start..][..count], &wide[start..][..count]);
+                // SAFETY: these are the values of a slice.
+                let expected = unsafe { portable(wide.as_ptr(), count, none) };
+                let near = |sum: f64, squares: f64| {
+                    (sum - expected.sum).abs() <= 1e-9 * expected.squares.sqrt().max(1.0)
+                        && (squares - expected.squares).abs() <= 1e-12 * expected.squares
+                };
+                let (single, double) = (f32::fold(values), f64::fold(wide));
+                assert!(near(single.sum, single.squares), "{count}");
+                assert!(near(double.sum, double.squares), "{count}");
+                let extremes = (expected.least, expected.most);
+                assert_eq!((double.least, double.most), extremes);
+                assert_eq!((single.least.into(), single.most.into()), extremes);
+            }
         }
     }
 }

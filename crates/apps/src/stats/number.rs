@@ -8,7 +8,7 @@
 
 use outcore::{Complex, Element, f16};
 
-use super::kernel::Real;
+use super::kernel::{Folded, Real};
 use super::summary::Chunk;
 use super::value::Value;
 use crate::cpu::vectorised;
@@ -28,6 +28,18 @@ pub(crate) trait Number: Element {
     /// What at most [`CHUNK`] elements come to.
     fn chunk(values: &[Self]) -> Chunk;
 
+    /// The same of at most so many elements at an address, in one pass; `None` if
+    /// that does not tell everything.
+    ///
+    /// # Safety
+    ///
+    /// So many elements can be read from `values` on, which is aligned. Others may
+    /// change them meanwhile.
+    unsafe fn glance(values: *const Self, count: usize) -> Option<Chunk> {
+        let _ = (values, count);
+        None
+    }
+
     /// The number; a NaN is `Real`.
     fn value(self) -> Value;
 }
@@ -44,41 +56,48 @@ fn nothing(nans: u64, zero: Value) -> Chunk {
     }
 }
 
-/// Of floats without NaNs, with their sum and that of their squares.
-fn chunk_of_reals<T: Real>(values: &[T], (sum, squares): (f64, f64), nans: u64) -> Chunk {
-    if values.is_empty() {
-        return nothing(nans, Value::Real(0.0));
-    }
-    let (least, most) = T::extremes(values);
-    let count = values.len() as f64;
-    let mean = sum / count;
-    let mut apart = squares - sum * mean;
-    if apart < SOUND * squares || !squares.is_finite() {
-        // With a correction for what rounding has done to the mean.
-        let (mut first, mut second) = (0.0, 0.0);
-        for value in values {
-            let distance = value.widened() - mean;
-            first += distance;
-            second += distance * distance;
-        }
-        apart = second - first * first / count;
-    }
+/// A chunk of which one pass tells everything: no NaN, nothing infinite, and squares
+/// that do not cancel.
+fn plain<T: Real>(count: usize, folded: &Folded<T>) -> Option<Chunk> {
+    let Folded { sum, squares, .. } = *folded;
+    let apart = squares - sum * (sum / count as f64);
+    // False for a NaN, too.
+    let sound = apart >= SOUND * squares && squares.is_finite() && count > 0;
+    sound.then(|| of_folded(count, folded, apart, 0))
+}
+
+fn of_folded<T: Real>(count: usize, folded: &Folded<T>, apart: f64, nans: u64) -> Chunk {
     Chunk {
-        count: values.len() as u64,
+        count: count as u64,
         nans,
-        least: Value::Real(least.widened()),
-        most: Value::Real(most.widened()),
-        sum: Value::Real(sum),
-        // What is infinite has no deviation; what rounding makes negative is none.
-        squares: if apart < 0.0 { 0.0 } else { apart },
+        least: Value::Real(folded.least.widened()),
+        most: Value::Real(folded.most.widened()),
+        sum: Value::Real(folded.sum),
+        squares: apart,
     }
 }
 
+/// Of floats without NaNs.
+fn chunk_of_reals<T: Real + Whole>(values: &[T], folded: &Folded<T>, nans: u64) -> Chunk {
+    if values.is_empty() {
+        return nothing(nans, Value::Real(0.0));
+    }
+    let mut chunk = match plain(values.len(), folded) {
+        Some(chunk) => chunk,
+        None => {
+            let mean = folded.sum / values.len() as f64;
+            of_folded(values.len(), folded, squared_distances(values, mean), 0)
+        }
+    };
+    chunk.nans = nans;
+    chunk
+}
+
 /// Of floats: NaNs are left out, if the sum says that there may be some.
-fn chunk_of_floats<T: Real>(values: &[T]) -> Chunk {
-    let sums = T::sums(values);
-    if sums.0.is_finite() {
-        return chunk_of_reals(values, sums, 0);
+fn chunk_of_floats<T: Real + Whole>(values: &[T]) -> Chunk {
+    let folded = T::fold(values);
+    if folded.sum.is_finite() {
+        return chunk_of_reals(values, &folded, 0);
     }
     let mut kept = [T::default(); CHUNK];
     let mut count = 0;
@@ -87,7 +106,7 @@ fn chunk_of_floats<T: Real>(values: &[T]) -> Chunk {
         count += usize::from(!value.widened().is_nan());
     }
     let kept = &kept[..count];
-    chunk_of_reals(kept, T::sums(kept), (values.len() - count) as u64)
+    chunk_of_reals(kept, &T::fold(kept), (values.len() - count) as u64)
 }
 
 macro_rules! floats {
@@ -97,6 +116,11 @@ macro_rules! floats {
 
             fn chunk(values: &[Self]) -> Chunk {
                 chunk_of_floats(values)
+            }
+
+            unsafe fn glance(values: *const Self, count: usize) -> Option<Chunk> {
+                // SAFETY: as the caller says.
+                plain(count, &unsafe { Self::fold_at(values, count) })
             }
 
             fn value(self) -> Value {
@@ -139,11 +163,24 @@ through! {
     Complex<f64>, f64, |value: Complex<f64>| value.re.hypot(value.im)
 }
 
-/// An integer as a float.
+/// A number as a float.
 pub(crate) trait Whole: Copy {
     /// Rounded beyond 53 bits.
     fn float(self) -> f64;
 }
+
+macro_rules! as_float {
+    ($($type:ty)*) => {$(
+        impl Whole for $type {
+            #[inline(always)]
+            fn float(self) -> f64 {
+                self.into()
+            }
+        }
+    )*};
+}
+
+as_float!(f32 f64);
 
 vectorised! {
     /// The sum of the squared distances from `mean`, which is rounded.
@@ -163,7 +200,9 @@ vectorised! {
             second[at] += distance * distance;
         }
         let first: f64 = first.iter().sum();
-        (second.iter().sum::<f64>() - first * first / values.len() as f64).max(0.0)
+        let apart = second.iter().sum::<f64>() - first * first / values.len() as f64;
+        // What is infinite has no deviation; what rounding makes negative is none.
+        if apart < 0.0 { 0.0 } else { apart }
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`stats`]: a pass over a section by all ranks.
 
-use outcore::{Array, Comm, Error, Op, Result, Section, dispatch};
+use outcore::{Array, Comm, ElementType, Error, Op, Result, Section, dispatch};
 
 use super::histogram::{Bins, Histogram};
 use super::number::{CHUNK, Number};
@@ -83,12 +83,13 @@ fn stats_of<T: Number>(
     let reader = Reader::new::<T>(comm, part, bins.map_or(0, |bins| bins.count), resources)?;
     // 1. Everything but a histogram whose range is not known.
     let mut summary = Summary::of_none(T::ZERO);
-    let outcome = reader.each::<T>(resources, |piece, values| {
-        reader.summarise(piece, values, &mut summary);
-        if let Some(histogram) = &mut histogram {
+    let outcome = match &mut histogram {
+        None => reader.all::<T>(resources, &mut summary),
+        Some(histogram) => reader.each::<T>(resources, |piece, values| {
+            reader.summarise(piece, values, &mut summary);
             histogram.add(values);
-        }
-    });
+        }),
+    };
     comm.agree(outcome)?;
     let mut all = Summary::of_none(T::ZERO);
     for words in comm.all_gatherv(&summary.words())? {
@@ -189,6 +190,72 @@ impl<'a> Reader<'a> {
             resources.tell(size_of_val(&values[..]) as u64);
         }
         Ok(())
+    }
+
+    /// Reads piece after piece, from the page cache without copying where that can be.
+    fn all<T: Number>(&self, resources: &Resources<'_>, summary: &mut Summary) -> Result<()> {
+        let mut values: Vec<T> = Vec::new();
+        for piece in self.part.pieces(&self.share, self.most) {
+            let section = self.part.section.select(&piece);
+            let bytes = piece.count() * size_of::<T>() as u64;
+            let mut seen = false;
+            // Whether bytes are values of bool must be looked at first.
+            if T::TYPE != ElementType::Bool {
+                self.array.in_place(&section, |start| {
+                    let start = start.cast::<T>();
+                    if start.is_aligned() {
+                        // SAFETY: the elements of the section stand there.
+                        unsafe { self.glance(&piece, start, summary) };
+                        seen = true;
+                    }
+                })?;
+            }
+            if !seen {
+                values.resize(piece.count() as usize, T::zeroed());
+                self.array.read_into(&section, &mut values)?;
+                self.summarise(&piece, &values, summary);
+            }
+            resources.tell(bytes);
+        }
+        Ok(())
+    }
+
+    /// Joins the chunks of a piece that stands in memory which others may change, so
+    /// that it is not borrowed.
+    ///
+    /// # Safety
+    ///
+    /// The elements of the piece can be read from `values` on, which is aligned.
+    unsafe fn glance<T: Number>(&self, piece: &Section, values: *const T, summary: &mut Summary) {
+        let order = self.part.array.layout().slowest_first();
+        let place = |at: usize| number(&self.shape, order, &position(piece, order, at as u64));
+        let count = piece.count() as usize;
+        for start in (0..count).step_by(CHUNK) {
+            let len = CHUNK.min(count - start);
+            // SAFETY: a part of the piece, as the caller says.
+            let at = unsafe { values.add(start) };
+            let copied = || {
+                let mut copy: Vec<T> = Vec::with_capacity(len);
+                // SAFETY: as above; all bytes are values of these types.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(at, copy.as_mut_ptr(), len);
+                    copy.set_len(len);
+                }
+                copy
+            };
+            // SAFETY: as above.
+            let chunk = unsafe { T::glance(at, len) };
+            summary.add(
+                &chunk.unwrap_or_else(|| T::chunk(&copied())),
+                || place(start),
+                |value| {
+                    let found = copied()
+                        .iter()
+                        .position(|candidate| candidate.value() == value);
+                    place(start + found.unwrap_or(0))
+                },
+            );
+        }
     }
 
     /// Joins the chunks of a piece.
