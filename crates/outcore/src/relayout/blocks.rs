@@ -15,6 +15,10 @@
 //! the source, and of the target as much as there is. A block that fits the
 //! processor's cache, [`CACHED`], is better than a larger one. Otherwise
 //! ([`Reads::Requests`]) both sides have the longest pieces that fit.
+//!
+//! What can be read or written only whole, chunks that are decoded and shards, is
+//! moved again for every block that has a part of it. So where a side has such
+//! [`Units`], blocks are made of whole ones if they fit.
 
 use outcore_geometry::Layout;
 use serde::{Deserialize, Serialize};
@@ -46,6 +50,47 @@ pub(crate) struct Choice {
     pub(crate) block: Vec<u64>,
     pub(crate) read: u64,
     pub(crate) write: u64,
+}
+
+/// Boxes of elements that can be moved only whole, and how many bytes may be taken so
+/// that they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Units<'a> {
+    pub(crate) source: Option<&'a [u64]>,
+    pub(crate) target: Option<&'a [u64]>,
+    pub(crate) room: u64,
+}
+
+impl Units<'_> {
+    /// The smallest box of whole units of both sides, or of one of them, that fits.
+    fn block(&self, shape: &[u64], size: u64) -> Option<Vec<u64>> {
+        let both = match (self.source, self.target) {
+            (Some(source), Some(target)) => Some(common(source, target)),
+            _ => None,
+        };
+        let one_side = [self.target, self.source].into_iter().flatten();
+        let boxes = both.into_iter().chain(one_side.map(<[u64]>::to_vec));
+        let within = boxes.map(|unit| {
+            let along = unit.iter().zip(shape);
+            along.map(|(unit, whole)| *unit.min(whole)).collect()
+        });
+        let mut fitting = within.filter(|block: &Vec<u64>| count(block) <= self.room / size);
+        fitting.next()
+    }
+}
+
+/// The least extents that are multiples of both.
+fn common(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let divisor = |mut a: u64, mut b: u64| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a.max(1)
+    };
+    let pairs = a.iter().zip(b);
+    pairs
+        .map(|(a, b)| (a / divisor(*a, *b)).saturating_mul(*b))
+        .collect()
 }
 
 /// A layout from the fastest level to the slowest.
@@ -144,12 +189,27 @@ fn count(block: &[u64]) -> u64 {
         .fold(1, |all, extent| all.saturating_mul(*extent))
 }
 
-/// The block with pieces as `reads` wants them, of at most `room` bytes; both
-/// layouts are of one shape and element size.
-pub(crate) fn choose(source: &Layout, target: &Layout, room: u64, reads: Reads) -> Choice {
+/// The block with pieces as `reads` wants them, of at most `room` bytes, or of whole
+/// `units`; both layouts are of one shape and element size.
+pub(crate) fn choose(
+    source: &Layout,
+    target: &Layout,
+    room: u64,
+    reads: Reads,
+    units: &Units<'_>,
+) -> Choice {
     let size = target.element_size();
     let (from, to) = (Levels::of(source), Levels::of(target));
     let most = (room / size).max(1);
+    if let Some(mut block) = units.block(target.shape(), size) {
+        to.fill(&mut block, most);
+        from.fill(&mut block, most);
+        return Choice {
+            read: from.piece(&block).saturating_mul(size),
+            write: to.piece(&block).saturating_mul(size),
+            block,
+        };
+    }
     let one = vec![1; target.shape().len()];
     let fits = |block: &Vec<u64>| count(block) <= most;
     let grown = |read: u64, write: u64| {
@@ -243,7 +303,7 @@ mod tests {
     fn resident_sources_give_contiguous_writes() {
         let shape = [16384, 16384];
         let (row, column) = (layout(&shape, "row"), layout(&shape, "column"));
-        let choice = choose(&row, &column, 60 << 20, Reads::Resident);
+        let choice = choose(&row, &column, 60 << 20, Reads::Resident, &Units::default());
         assert_eq!(choice.block, [16384, 64]);
         assert_eq!((choice.read, choice.write), (256, 4 << 20));
         // Wider ones take a larger block, but no larger than writes need.
@@ -253,11 +313,12 @@ mod tests {
             &wide,
             60 << 20,
             Reads::Resident,
+            &Units::default(),
         );
         assert_eq!(choice.block, [32768, 64]);
         // The other way round it is the rows that are cut.
         assert_eq!(
-            choose(&column, &row, 60 << 20, Reads::Resident).block,
+            choose(&column, &row, 60 << 20, Reads::Resident, &Units::default()).block,
             [64, 16384]
         );
     }
@@ -266,11 +327,11 @@ mod tests {
     fn requests_are_balanced() {
         let shape = [16384, 16384];
         let (row, column) = (layout(&shape, "row"), layout(&shape, "column"));
-        let choice = choose(&row, &column, 64 << 20, Reads::Requests);
+        let choice = choose(&row, &column, 64 << 20, Reads::Requests, &Units::default());
         assert_eq!(choice.block, [4096, 4096]);
         assert_eq!((choice.read, choice.write), (16384, 16384));
         // The same order: everything is one piece.
-        let choice = choose(&row, &row, 1 << 20, Reads::Requests);
+        let choice = choose(&row, &row, 1 << 20, Reads::Requests, &Units::default());
         assert_eq!((choice.read, choice.write), (1 << 20, 1 << 20));
     }
 
@@ -278,10 +339,10 @@ mod tests {
     fn tiles_are_moved_whole() {
         let shape = [1024, 1024];
         let (row, tiled) = (layout(&shape, "row"), layout(&shape, "tiled:256x256"));
-        let choice = choose(&tiled, &row, 1 << 20, Reads::Requests);
+        let choice = choose(&tiled, &row, 1 << 20, Reads::Requests, &Units::default());
         assert_eq!(choice.block, [256, 1024]);
         assert_eq!((choice.read, choice.write), (1 << 20, 1 << 20));
-        let choice = choose(&tiled, &row, 512 << 10, Reads::Requests);
+        let choice = choose(&tiled, &row, 512 << 10, Reads::Requests, &Units::default());
         // Half a tile, which is still one piece, of each of four.
         assert_eq!((choice.read, choice.write), (128 << 10, 512 << 10));
     }
@@ -294,7 +355,7 @@ mod tests {
             layout(&shape, "tiled:64x64"),
         );
         for room in [64 << 10, 256 << 10, 1 << 20] {
-            let block = choose(&from, &to, room, Reads::Requests).block;
+            let block = choose(&from, &to, room, Reads::Requests, &Units::default()).block;
             let along = block
                 .iter()
                 .all(|extent| extent % 64 == 0 || *extent == 1000);
@@ -303,10 +364,65 @@ mod tests {
     }
 
     #[test]
+    fn what_moves_only_whole_is_moved_whole() {
+        let shape = [4096, 8192];
+        let (row, tiled) = (layout(&shape, "row"), layout(&shape, "tiled:512x512"));
+        let block = |source: Option<&[u64]>, target: Option<&[u64]>, room: u64| {
+            let units = Units {
+                source,
+                target,
+                room,
+            };
+            choose(&tiled, &tiled, 4 << 20, Reads::Requests, &units).block
+        };
+        // A shard of 16 MiB, though less was asked for; four chunks; both.
+        assert_eq!(block(None, Some(&[2048, 2048]), 16 << 20), [2048, 2048]);
+        assert_eq!(block(Some(&[512, 512]), None, 16 << 20), [512, 2048]);
+        assert_eq!(
+            block(Some(&[512, 384]), Some(&[256, 256]), 16 << 20),
+            [512, 1536]
+        );
+        // What does not fit on both sides is whole on that of the target.
+        assert_eq!(
+            block(Some(&[511, 511]), Some(&[1024, 1024]), 16 << 20),
+            [1024, 1024]
+        );
+        // Rows of chunks become rows: each chunk is decoded once.
+        let units = Units {
+            source: Some(&[512, 512]),
+            target: None,
+            room: 16 << 20,
+        };
+        let choice = choose(&tiled, &row, 16 << 20, Reads::Requests, &units);
+        assert_eq!(choice.block, [512, 8192]);
+        // What fits nowhere is moved as everything else.
+        let none = Units::default();
+        let large = Units {
+            target: Some(&[4096, 4096]),
+            room: 1 << 20,
+            ..none
+        };
+        for source in [&row, &tiled] {
+            assert_eq!(
+                choose(source, &tiled, 1 << 20, Reads::Requests, &large),
+                choose(source, &tiled, 1 << 20, Reads::Requests, &none)
+            );
+        }
+    }
+
+    #[test]
     fn the_smallest_room_takes_one_element() {
         let (row, column) = (layout(&[7, 0, 3], "row"), layout(&[7, 0, 3], "column"));
-        assert_eq!(choose(&row, &column, 0, Reads::Requests).block.len(), 3);
+        assert_eq!(
+            choose(&row, &column, 0, Reads::Requests, &Units::default())
+                .block
+                .len(),
+            3
+        );
         let (row, column) = (layout(&[7, 9], "row"), layout(&[7, 9], "column"));
-        assert_eq!(choose(&row, &column, 1, Reads::Requests).block, [1, 1]);
+        assert_eq!(
+            choose(&row, &column, 1, Reads::Requests, &Units::default()).block,
+            [1, 1]
+        );
     }
 }

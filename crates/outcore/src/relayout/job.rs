@@ -100,8 +100,15 @@ impl RelayoutJob {
                 axes,
                 conversion,
             };
-            let plan = Relayout::again(comm, &ends, decision, budget)?;
-            (found.map(|(journal, _)| journal.adopt()), draft, plan)
+            // What cannot be continued so stays for those who do it otherwise.
+            let plan = match Relayout::again(comm, &ends, decision, budget) {
+                Ok(plan) => plan,
+                Err(error) => {
+                    draft.keep();
+                    return Err(error);
+                }
+            };
+            (found.map(|(journal, _)| journal), draft, plan)
         } else {
             let draft = SharedDraft::begin(comm, output.name, output.descriptor, output.replace)?;
             let target = Array::clone(&draft);
@@ -128,12 +135,20 @@ impl RelayoutJob {
             let journal = comm.agree(draft.path().map(begin).transpose())?;
             (journal, draft, plan)
         };
-        let marks = comm.agree(Marks::open(&place))?;
+        let marks = match comm.agree(Marks::open(&place)) {
+            Ok(marks) => marks,
+            Err(error) => {
+                if resumed {
+                    draft.keep();
+                }
+                return Err(error.into());
+            }
+        };
         Ok(Self {
             plan,
             draft,
             marks,
-            journal,
+            journal: journal.map(Journal::adopt),
             name: output.name.into(),
             resumed,
         })
@@ -264,11 +279,24 @@ fn data_files(location: &Location) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What changes if the file does.
+/// What changes if the file does; of a directory, if anything in it does: lengths,
+/// times and numbers of all files, folded.
 fn identity(path: &Path) -> Result<(PathBuf, u64, i128, u64)> {
     use std::os::unix::fs::MetadataExt;
-    let found = std::fs::metadata(path).map_err(|source| Error::file("open", path, source))?;
+    let failed = |source| Error::file("open", path, source);
+    let found = std::fs::metadata(path).map_err(failed)?;
     let changed = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    Ok((path, found.len(), changed, found.ino()))
+    let named = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let mut all = (named, found.len(), changed, found.ino());
+    if found.is_dir() {
+        for entry in std::fs::read_dir(path).map_err(failed)? {
+            let (_, len, changed, number) = identity(&entry.map_err(failed)?.path())?;
+            all.1 = all.1.wrapping_add(len);
+            all.2 = all.2.max(changed);
+            // A sum does not depend on the order of the entries.
+            let mixed = (changed as u64 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            all.3 = all.3.wrapping_add(mixed);
+        }
+    }
+    Ok(all)
 }

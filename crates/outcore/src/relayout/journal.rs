@@ -235,6 +235,13 @@ impl Marks {
         self.found[pass].get(block as usize) == Some(&DONE)
     }
 
+    /// Whether a later pass reads what pass `number` has made, which is complete.
+    pub(super) fn is_source(&self, number: usize) -> bool {
+        let incomplete = |marks: &Vec<u8>| marks.contains(&PENDING);
+        let next = self.found.get(number + 1);
+        self.found[number].contains(&DONE) && next.is_some_and(incomplete)
+    }
+
     /// What share of each pass was complete then.
     pub(super) fn shares(&self) -> Vec<f64> {
         let share = |marks: &Vec<u8>| {

@@ -14,7 +14,7 @@
 use outcore_geometry::{Arrangement, Layout, Order};
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{Choice, Levels, Reads, choose};
+use super::blocks::{Choice, Levels, Reads, Units, choose};
 
 /// The least that a piece should be.
 pub(crate) const PAGE: u64 = 4096;
@@ -33,23 +33,24 @@ pub(crate) struct Stage {
 }
 
 /// The passes from one layout into another with blocks of at most `room` bytes.
-/// If `alone`, there is one whatever the pieces are.
+/// If `alone`, there is one whatever the pieces are. The first pass and the last one
+/// mind the units of the source and of the target.
 pub(crate) fn stages(
     source: &Layout,
     target: &Layout,
     room: u64,
-    reads: Reads,
-    alone: bool,
+    (reads, alone): (Reads, bool),
+    units: &Units<'_>,
 ) -> Vec<Stage> {
-    let last = |source: &Layout, reads| Stage {
+    let only = |reads| Stage {
         between: None,
-        choice: choose(source, target, room, reads),
+        choice: choose(source, target, room, reads, units),
     };
     let wanted = PAGE.min(target.byte_len());
     let enough = |stage: &Stage| stage.choice.read >= wanted && stage.choice.write >= wanted;
-    let balanced = last(source, Reads::Requests);
+    let balanced = only(Reads::Requests);
     if alone || enough(&balanced) {
-        return vec![last(source, reads)];
+        return vec![only(reads)];
     }
     let (mut stages, mut from) = (Vec::new(), source.clone());
     while stages.len() < MOST {
@@ -58,14 +59,21 @@ pub(crate) fn stages(
         };
         stages.push(stage);
         from = between;
-        let end = last(&from, Reads::Requests);
+        let of_target = Units {
+            source: None,
+            ..*units
+        };
+        let end = Stage {
+            between: None,
+            choice: choose(&from, target, room, Reads::Requests, &of_target),
+        };
         if enough(&end) {
             stages.push(end);
             return stages;
         }
     }
     // More passes would not make the pieces longer.
-    vec![last(source, reads)]
+    vec![only(reads)]
 }
 
 /// A pass that reads whole pages and writes tiles in the order of the target, and
@@ -102,8 +110,8 @@ mod tests {
             &layout("row"),
             &layout("column"),
             room,
-            Reads::Requests,
-            false,
+            (Reads::Requests, false),
+            &Units::default(),
         )
     }
 
@@ -129,7 +137,8 @@ mod tests {
     fn small_arrays_and_like_orders_take_one() {
         assert_eq!(passes(30, 64 << 10).len(), 1);
         let row = Layout::arranged(&[1 << 12, 1 << 12], 4, &"row".parse().unwrap()).unwrap();
-        let same = stages(&row, &row, 64 << 10, Reads::Requests, false);
+        let one = (Reads::Requests, false);
+        let same = stages(&row, &row, 64 << 10, one, &Units::default());
         assert_eq!(same.len(), 1);
         // So little that no page fits: one pass, element by element.
         assert_eq!(passes(1 << 12, 1024).len(), 1);

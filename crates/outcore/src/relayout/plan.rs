@@ -11,7 +11,7 @@ use outcore_storage::{Access, FileStore, Store};
 use outcore_transport::{Comm, Op};
 use serde::{Deserialize, Serialize};
 
-use super::blocks::Reads;
+use super::blocks::{Reads, Units};
 use super::journal::Marks;
 use super::lane::{Blocks, LaneMemory};
 use super::leg::Leg;
@@ -22,6 +22,7 @@ use crate::budget::{MemoryBudget, available_bytes};
 use crate::bytes::bytes_text;
 use crate::convert::Fit;
 use crate::descriptor::{check_permutation, permuted};
+use crate::draft::{parent, sync_directory};
 use crate::error::{Error, Result};
 use crate::format::{Location, place};
 use crate::interrupt::interrupted;
@@ -213,7 +214,10 @@ impl Relayout {
         let mut source: Option<Between> = None;
         for (number, stage) in stages.iter().enumerate() {
             let mut between = match &stage.between {
-                Some(layout) => Some(Between::make(comm, &self.target, number, layout)?),
+                Some(layout) => {
+                    let needed = marks.is_some_and(|marks| marks.is_source(number));
+                    Some(Between::make(comm, &self.target, (number, needed), layout)?)
+                }
                 None => None,
             };
             let target = between
@@ -245,11 +249,9 @@ impl Relayout {
                 progress(bytes);
                 pass.done(block, leg)
             });
-            // The next pass begins when this one is on stable storage.
-            let outcome = outcome.and_then(|()| match &between {
-                Some(_) => pass.finish(),
-                None => Ok(()),
-            });
+            // The next pass begins when this one is on stable storage; and what is
+            // written through files of its own is synced here or nowhere.
+            let outcome = outcome.and_then(|()| pass.finish());
             if let Err(error) = comm.agree(outcome) {
                 if stopped(comm)? {
                     comm.agree(pass.finish())?;
@@ -409,7 +411,22 @@ impl Decision {
         };
         let alone =
             legs.len() > 1 || leg.lists() || leg.part().is_some() || target.format() == "store";
-        let found = stages(&from_layout, &to_layout, fits.min(most), reads, alone);
+        // Boxes of several files need not begin where chunks do.
+        let units = match legs.len() {
+            1 => Units {
+                source: decoded(from),
+                target: to.descriptor().shard.as_deref().or(decoded(to)),
+                room: fits,
+            },
+            _ => Units::default(),
+        };
+        let found = stages(
+            &from_layout,
+            &to_layout,
+            fits.min(most),
+            (reads, alone),
+            &units,
+        );
         let resident = resident && found.len() == 1;
         let block = |stage: &Stage| stage.choice.block.iter().product::<u64>() * size;
         let needed = found.iter().map(block).max().unwrap_or(0);
@@ -430,6 +447,12 @@ impl Decision {
     }
 }
 
+/// The chunks of an array, if they are decoded whole.
+fn decoded(array: &Array) -> Option<&[u64]> {
+    array.store().as_chunks()?;
+    array.layout().tile()
+}
+
 /// An array between two passes, in a file beside the target that rank 0 removes.
 struct Between {
     array: Array,
@@ -437,8 +460,14 @@ struct Between {
 }
 
 impl Between {
-    /// Collective: makes the file, or opens it if there is one already.
-    fn make(comm: &Comm, target: &Array, number: usize, layout: &str) -> Result<Self> {
+    /// Collective: makes the file, or opens it if there is one already, which there
+    /// must be if it is needed.
+    fn make(
+        comm: &Comm,
+        target: &Array,
+        (number, needed): (usize, bool),
+        layout: &str,
+    ) -> Result<Self> {
         let place = comm.agree(Location::of_existing(target.name()))?;
         let path = Self::path(&comm.agree(place::local(place.path()))?, number);
         let like = target.descriptor();
@@ -456,13 +485,19 @@ impl Between {
             // One that a killed run has left is kept; it may not have its length yet.
             let file = match path.exists() {
                 true => FileStore::open(&path, Access::ReadWrite)?,
+                false if needed => {
+                    return Err(Error::format(
+                        path.display(),
+                        "what an earlier pass has made is gone; leave --resume out to begin anew",
+                    ));
+                }
                 false => FileStore::create(&path)?,
             };
             let len = arranged.byte_len().map_err(Error::geometry(&name))?;
             file.set_len(len)
-                .map(|()| Some(path.clone()))
-                .inspect_err(|_| drop(std::fs::remove_file(&path)))
-                .map_err(Error::from)
+                .inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+            sync_directory(parent(&path))?;
+            Ok(Some(path.clone()))
         };
         let made = comm.agree(if comm.rank() == 0 { make() } else { Ok(None) })?;
         let mut between = Self {
@@ -535,8 +570,8 @@ pub(crate) fn move_part(
         &of_leg(source)?,
         &of_leg(target)?,
         fits.min(SAME_ORDER * 8),
-        Reads::Requests,
-        true,
+        (Reads::Requests, true),
+        &Units::default(),
     );
     let shape = found
         .into_iter()
