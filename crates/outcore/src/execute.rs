@@ -95,6 +95,7 @@ fn read(plan: &Plan, store: &dyn Store, buffer: &mut [u8]) -> Result<()> {
     let mut ahead = Ahead::new(plan, store);
     let mut batch = Vec::new();
     while let Some(first) = runs.peek() {
+        interrupt::check()?;
         ahead.reach(first.file_offset);
         batch.clear();
         batch.extend(runs.by_ref().take(BATCH).map(|run| {

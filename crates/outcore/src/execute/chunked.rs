@@ -15,6 +15,7 @@ use outcore_storage::ChunkStore;
 use super::Transfer;
 use super::copy::{gather_to, scatter, swap_pass};
 use crate::error::Result;
+use crate::interrupt::{self, interrupted};
 use crate::plan::Plan;
 
 /// Gaps up to this many bytes are read along in chunks that are stored as they are.
@@ -67,7 +68,8 @@ pub(super) fn execute(
             // 2. The others, from the first that was not.
             let crew = store.crew(chunks, target.1 as u64, room);
             let keep = store.keeps(chunks);
-            crew.each(std::iter::once(missing).chain(tiles), |runs| {
+            let rest = tiles.take_while(|_| interrupted().is_none());
+            crew.each(std::iter::once(missing).chain(rest), |runs| {
                 // SAFETY: the buffer is borrowed for the call; runs of different
                 // tiles, and of one, share no byte of it.
                 unsafe { read_chunk(&runs, keep, store, target) }
@@ -75,10 +77,11 @@ pub(super) fn execute(
         }
         Transfer::Write(data) => {
             let crew = store.crew(chunks, chunks.saturating_mul(size), room);
+            let tiles = tiles.take_while(|_| interrupted().is_none());
             crew.each(tiles, |runs| write_chunk(&runs, plan.swap, store, data))?;
         }
     }
-    Ok(())
+    interrupt::check()
 }
 
 /// Copies the runs of one chunk into the target.

@@ -16,6 +16,7 @@ use outcore_storage::Store;
 use super::ahead::{Ahead, WINDOW};
 use super::copy::{gather_from, scatter_to};
 use crate::error::Result;
+use crate::interrupt;
 use crate::plan::Plan;
 
 /// Bytes of the file that are copied between two looks at it.
@@ -78,6 +79,7 @@ fn each_part(
         let mut rest = Some(pass);
         while let Some(pass) = rest {
             let (runs, left) = pass.split((PART / pass.file_step.max(1)).max(1));
+            interrupt::check()?;
             for part in pieces(&runs) {
                 let start = part.first.file_offset;
                 let end = start + part.file_extent();
