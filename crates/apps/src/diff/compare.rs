@@ -189,7 +189,10 @@ pub(crate) fn compare(
                         (true, true) if tolerance.nan_differs => differs(number, Size::BothNan),
                         (true, true) => {}
                         (false, false) => {
-                            let distance = modulus(a - b);
+                            // Infinities may be equal in one part.
+                            let part = |a: f64, b: f64| if a == b { 0.0 } else { a - b };
+                            let apart = Complex::new(part(a.re, b.re), part(a.im, b.im));
+                            let distance = modulus(apart);
                             let scale = modulus(*a).max(modulus(*b));
                             differs(number, Size::Apart { distance, scale });
                         }
