@@ -282,16 +282,16 @@ demo_keeps_its_promises() {
   grep -q 'every value read was right' <<<"$output" && awk "BEGIN { exit !($peak <= 128) }" && [ -z "$(ls "$scratch" | grep demo)" ]
 }
 
-echo "== what is needed"
-check 'install' install
+echo "== what is needed, and the code"
+# Meanwhile the code is looked at.
+beside 'install' install
 export OUTCORE_TEST_PYTHON=$PWD/target/test-python/bin/python
-
-echo "== the code"
 check 'fmt' cargo fmt --all --check
 check 'clippy' cargo clippy -q --workspace --exclude outcore-transport-mpi --all-targets -- -D warnings
 check 'docs' env RUSTDOCFLAGS='-D warnings' cargo doc -q --workspace --exclude outcore-transport-mpi --no-deps
 check 'leaves are leaves' leaves_are_leaves
 check 'the default build is plain' default_build_is_plain
+together
 
 echo "== threads"
 check 'tests' cargo test --workspace --exclude outcore-transport-mpi --no-fail-fast
@@ -313,13 +313,18 @@ mkdir -p target/plain && cp target/debug/outcore target/plain/
 check 'demo' demo_keeps_its_promises
 
 # Builds the programs for one MPI in the same target directory, so that other
-# crates are not built again, and keeps them in a directory of that MPI.
+# crates are not built again, and keeps them in a directory of that MPI. The crates
+# that are built again are not optimised: what runs on processes is small.
 build_for() {
   local library=$1 kept=target/$1/debug example
   # A change of MPICC alone rebuilds nothing.
   local -x MPICC=mpicc.$library
   cargo clean -q -p mpi-sys || return 1
-  cargo build -q -p outcore-transport-mpi -p outcore-cli -p outcore --features outcore-cli/mpi,outcore/mpi --bins --examples || return 1
+  local plain=() crate
+  for crate in outcore outcore-apps outcore-bench outcore-cli; do
+    plain+=(--config "profile.dev.package.$crate.opt-level=0")
+  done
+  cargo build -q "${plain[@]}" -p outcore-transport-mpi -p outcore-cli -p outcore --features outcore-cli/mpi,outcore/mpi --bins --examples || return 1
   mkdir -p "$kept/examples"
   cp target/debug/outcore target/debug/mpi-conformance "$kept" || return 1
   for example in $examples; do
@@ -330,7 +335,7 @@ build_for() {
 for library in openmpi mpich; do
   echo "== $library"
   # The code is the same for both, but for what bindgen makes of their headers.
-  [ $library = mpich ] || check "$library: clippy" env MPICC=mpicc.$library cargo clippy -q -p outcore-transport-mpi -p outcore-cli --features outcore-cli/mpi --all-targets -- -D warnings
+  [ $library = mpich ] || check "$library: clippy" env MPICC=mpicc.$library cargo clippy -q -p outcore-transport-mpi -p outcore-bench -p outcore --features outcore-bench/mpi --lib --bins --examples -- -D warnings
   [ $library = mpich ] || check "$library: docs" env MPICC=mpicc.$library RUSTDOCFLAGS='-D warnings' cargo doc -q -p outcore-transport-mpi --no-deps
   [ $library = mpich ] || check "$library: build" build_for $library
   check "$library: transport tests" env MPICC=mpicc.$library cargo test -p outcore-transport-mpi --no-fail-fast

@@ -56,6 +56,9 @@ pub struct ArrayDescriptor {
     pub attributes: Map<String, Value>,
 }
 
+/// Arrays of more axes are taken for damaged; NetCDF has the same limit.
+const MOST_AXES: usize = 1024;
+
 /// Data spread over several directories, which usually lie on several disks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stripes {
@@ -170,6 +173,13 @@ impl ArrayDescriptor {
 
     /// Fails unless the data could exist; `array` names it in the message.
     pub(crate) fn check(&self, array: &str) -> Result<Layout> {
+        let axes = self.shape.len();
+        if axes > MOST_AXES {
+            return Err(Error::format(
+                array,
+                format!("it has {axes} axes, and more than {MOST_AXES} are not believed"),
+            ));
+        }
         if let Some(stripes) = &self.stripes {
             if stripes.unit == 0 {
                 return Err(Error::format(

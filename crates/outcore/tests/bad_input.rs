@@ -328,6 +328,25 @@ fn bytes_that_are_no_bool_are_an_error() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn pipes_and_endless_shapes_are_refused_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = name(&directory, "pipe.npy");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let text = message(Array::open(&pipe));
+    assert!(text.contains("pipe"), "{text}");
+    let folder = name(&directory, "pipe.oc");
+    std::fs::create_dir(&folder).unwrap();
+    let inside = name(&directory, "pipe.oc/array.json");
+    std::fs::rename(&pipe, &inside).unwrap();
+    let text = message(Array::open(&folder));
+    assert!(text.contains("pipe"), "{text}");
+    let many = ArrayDescriptor::new(&[1; 2000], ElementType::U8);
+    let text = message(Array::create(&name(&directory, "axes.oc"), &many));
+    assert!(text.contains("2000 axes"), "{text}");
+}
+
+#[test]
 fn a_full_disk_and_missing_permission() {
     let array = Array::open_writable("raw:/dev/full?shape=4&type=f32");
     // A device has no length; what matters is that it says so and names itself.

@@ -112,6 +112,13 @@ fn unfinished(folder: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
+/// Opens for reading, without waiting for the writer of a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = File::options();
+    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
 impl Objects for Directory {
     fn name(&self) -> String {
         self.path.display().to_string()
@@ -133,7 +140,7 @@ impl Objects for Directory {
     fn read(&self, key: &str, buffer: &mut Vec<u8>) -> Result<bool> {
         let path = self.place(key)?;
         buffer.clear();
-        match File::open(&path).and_then(|mut file| file.read_to_end(buffer)) {
+        match open(&path).and_then(|mut file| file.read_to_end(buffer)) {
             Ok(_) => Ok(true),
             Err(source) => {
                 buffer.clear();
@@ -144,7 +151,7 @@ impl Objects for Directory {
 
     fn read_range(&self, key: &str, offset: u64, buffer: &mut [u8]) -> Result<bool> {
         let path = self.place(key)?;
-        match File::open(&path) {
+        match open(&path) {
             Ok(file) => read_at(&file, &path, offset, buffer),
             Err(source) => or_missing("read", &path, source, false),
         }
@@ -152,7 +159,7 @@ impl Objects for Directory {
 
     fn read_parts(&self, key: &str, parts: &[Range<usize>], buffer: &mut [u8]) -> Result<bool> {
         let path = self.place(key)?;
-        let file = match File::open(&path) {
+        let file = match open(&path) {
             Ok(file) => file,
             Err(source) => return or_missing("read", &path, source, false),
         };

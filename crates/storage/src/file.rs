@@ -113,6 +113,18 @@ pub struct FileStore {
     is_local: bool,
 }
 
+/// Fails if there is a pipe at `path`: opening it would wait for its writer.
+pub fn refuse_pipe(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    match std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        true => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a pipe, not a file",
+        )),
+        false => Ok(()),
+    }
+}
+
 impl FileStore {
     /// Opens an existing file.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self> {
@@ -171,6 +183,7 @@ impl FileStore {
             path: path.to_owned(),
             source,
         };
+        refuse_pipe(path).map_err(failed)?;
         let file = open.open(path).map_err(failed)?;
         // The file exists now; the same options without `create_new` open it again.
         let again = open.create_new(false);

@@ -85,7 +85,7 @@ pub use device::{Device, DeviceModel, Queues};
 pub use directory::Directory;
 pub use error::{Error, Result};
 pub use faulty::{Fault, FaultyStore, Operation};
-pub use file::{Access, Batching, FileOptions, FileStore};
+pub use file::{Access, Batching, FileOptions, FileStore, refuse_pipe};
 pub use forget::forget;
 pub use mapping::Mapping;
 pub use memory::MemoryStore;

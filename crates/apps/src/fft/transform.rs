@@ -92,6 +92,9 @@ pub fn transform(
     if let Some(between) = between {
         alike(between, complex)?;
     }
+    if source.shape().contains(&0) {
+        return Ok(0);
+    }
     of_sample!((source.name(), source.element_type()), S => {
         type Float = <S as Sample>::Float;
         let run = Run::<Float> { comm, source, fourier, resources, float: std::marker::PhantomData };

@@ -144,6 +144,8 @@ fn check_together<T: Float>(case: &Case, sweeps: u64, fuse: Option<u64>) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..Default::default() })]
+
     #[test]
     fn blocks_that_all_read_and_write_together_are_the_plain_loop(
         case in case(),

@@ -101,7 +101,7 @@ impl Case {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 5, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 20, ..Default::default() })]
 
     #[test]
     fn local_median_is_median_in_memory(case in case(), short in 0usize..3) {

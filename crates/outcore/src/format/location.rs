@@ -56,12 +56,20 @@ impl Location {
             return Ok(Self::Raw(RawFile::parse(raw)?.into()));
         }
         if let Some((path, inner)) = with_inner(text)? {
-            let inner = Some(inner.into());
+            let named = Some(inner.into());
             if hdf5::is_file(&path) {
-                return Ok(Self::Hdf5 { path, inner });
+                return Ok(Self::Hdf5 { path, inner: named });
             }
             if netcdf::is_file(&path) {
-                return Ok(Self::Netcdf { path, inner });
+                return Ok(Self::Netcdf { path, inner: named });
+            }
+            if path.is_file() && !Path::new(text).exists() {
+                return Err(Error::format(
+                    path.display(),
+                    format!(
+                        "this is neither an HDF5 nor a NetCDF file, so there is no {inner} in it"
+                    ),
+                ));
             }
         }
         let path = place::path(text.strip_prefix(ZARR_2).unwrap_or(text))?;

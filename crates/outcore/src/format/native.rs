@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use outcore_geometry::{Distribution, Layout};
-use outcore_storage::{Access, Blocks, CheckedStore, FileStore, Store, StripedStore};
+use outcore_storage::{Access, Blocks, CheckedStore, FileStore, Store, StripedStore, refuse_pipe};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -303,7 +303,8 @@ impl Placement {
 fn read_document(directory: &Path) -> Result<Document> {
     let array = directory.display();
     let path = directory.join(DESCRIPTOR);
-    let file = match std::fs::File::open(&path) {
+    let opened = refuse_pipe(&path).and_then(|()| std::fs::File::open(&path));
+    let file = match opened {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(Error::format(
                 array,
@@ -345,7 +346,19 @@ fn parse_document(bytes: &[u8]) -> Result<Document, String> {
     }
     serde_json::from_value(value).map_err(|e| {
         // Rust's name of the type says nothing to a user.
-        let problem = e.to_string().replace("u64", "a whole number from 0 on");
+        let problem = [
+            ("u64", "a whole number from 0 on"),
+            ("struct Checksums", "an object"),
+            ("internally tagged enum Placement", "an object"),
+            ("a map", "an object"),
+            ("a sequence", "a list"),
+            ("variant identifier", "a text"),
+            ("path string", "a path"),
+            ("unknown variant", "unknown kind"),
+        ];
+        let problem = problem.iter().fold(e.to_string(), |text, (theirs, ours)| {
+            text.replace(theirs, ours)
+        });
         format!("{DESCRIPTOR} is wrong: {problem}")
     })
 }
