@@ -144,6 +144,17 @@ default_build_is_plain() {
   fi
 }
 
+# Builds all tests, and lists them: the directory of a crate, and a program of its tests.
+build_tests() {
+  cargo test --workspace --exclude outcore-transport-mpi --no-run --message-format=json-render-diagnostics >"$scratch/artifacts" || return 1
+  sed -n 's|.*"manifest_path":"\([^"]*\)/Cargo.toml".*"profile":{[^}]*"test":true}.*"executable":"\([^"]*\)".*|\1 \2|p' \
+    "$scratch/artifacts" >"$scratch/tests"
+  [ -s "$scratch/tests" ]
+}
+
+# In the directory of its crate, as cargo does it.
+run_tests() { (cd "$1" && "$2"); }
+
 example_on_threads() { OUTCORE_RANKS=$2 "target/debug/examples/$1"; }
 
 # A file written by an MPI-IO program, read by our ranks under the same MPI:
@@ -294,7 +305,14 @@ check 'the default build is plain' default_build_is_plain
 together
 
 echo "== threads"
-check 'tests' cargo test --workspace --exclude outcore-transport-mpi --no-fail-fast
+check 'tests build' build_tests
+# Two programs at a time: many tests wait for the disk.
+while read -r crate program; do
+  name=${program##*/}
+  beside "${crate##*/}: ${name%-*}" run_tests "$crate" "$program"
+done <"$scratch/tests"
+together
+check 'examples in the documentation' cargo test -q --workspace --exclude outcore-transport-mpi --doc --no-fail-fast
 if [ "${1:-}" = --full ]; then
   check 'the whole space of redistributions' cargo test --release -p outcore-geometry -p outcore --test redistribution -- --ignored
 fi
