@@ -87,6 +87,7 @@ impl File {
         let mut end = EndOfFile {
             offset: start + end_at as u64,
             width: source.offset_size,
+            moved: start.wrapping_sub(base),
             covered: None,
         };
         let mut extension = None;
@@ -104,8 +105,8 @@ impl File {
             end.covered = Some((start, covered));
             root
         };
-        // A file behind something else may say that it begins at 0.
-        source.base = base.max(start);
+        // Where it was found counts: a user block may have come or gone since.
+        source.base = start;
         Ok(Self {
             source,
             root,
