@@ -5,8 +5,8 @@
 //! filters are scattered pieces of the file, and only chunks with filters are
 //! decoded whole. NetCDF-4 files are HDF5 files.
 //!
-//! The path of a filtered chunk that is written: encoded, written where it was if it
-//! fits there and else to the end of the file, and at last its entry in the index is
+//! The path of a filtered chunk that is written: encoded, written where it was before it was
+//! where it is now, or to the end of the file, and at last its entry in the index is
 //! changed in its place (`index_in_file.rs`). New datasets with filters are made with
 //! an index that has an empty entry for every chunk (`write.rs`), so making one and
 //! changing one are the same, by any number of ranks.
@@ -40,7 +40,7 @@ mod tree;
 mod write;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use outcore_geometry::{Arrangement, Order};
 use outcore_storage::{Access, ChunkStore, Fragment, ScatteredStore, Store};
@@ -284,6 +284,7 @@ impl<'a> Dataset<'a> {
                 end: writable_end(file, &entries)?,
                 slots: chunk_index::slots(source, chunking, &grid)?,
                 most: chunks::most_stored(&grid),
+                moved: Mutex::default(),
             }),
         };
         let chunks = Arc::new(FilteredChunks::new(store, places, codecs, &grid, fill)?);
