@@ -307,9 +307,7 @@ fn writable_end(file: &File, chunks: &[(u64, Place)]) -> Parsed<EndOfFile> {
     {
         return Err("the file says that it ends before its chunks; it is damaged".into());
     }
-    if let Some(extension) = file.extension
-        && ObjectHeader::read(&file.source, extension)?.has(kind::FILE_SPACE)
-    {
+    if file.says(kind::FILE_SPACE)? {
         return Err(
             "the file keeps its own account of free space, which outcore does not; copy the \
              dataset with 'outcore convert', and write the copy"

@@ -24,6 +24,7 @@ pub(crate) mod kind {
     pub(crate) const SYMBOL_TABLE: u16 = 0x11;
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
     pub(crate) const FILE_SPACE: u16 = 0x17;
+    pub(crate) const CACHE_IMAGE: u16 = 0x18;
 }
 
 /// A header of more blocks or bytes than this is not believed.

@@ -7,6 +7,7 @@ use outcore_storage::Store;
 
 use super::checksum::lookup3;
 use super::end_of_file::EndOfFile;
+use super::object_header::{ObjectHeader, kind};
 use super::source::Source;
 use crate::format::fields::{Fields, Parsed};
 
@@ -24,7 +25,7 @@ pub(crate) struct File {
     /// Where it says where it ends.
     pub(crate) end: EndOfFile,
     /// The object header of what a newer superblock says besides.
-    pub(crate) extension: Option<u64>,
+    extension: Option<u64>,
 }
 
 /// Finds the superblock of `store`, or `None` if it is not an HDF5 file.
@@ -107,12 +108,28 @@ impl File {
         };
         // Where it was found counts: a user block may have come or gone since.
         source.base = start;
-        Ok(Self {
+        let file = Self {
             source,
             root,
             end,
             extension,
-        })
+        };
+        if file.says(kind::CACHE_IMAGE)? {
+            return Err(
+                "it was closed with an image of its metadata, which is newer than they are and is \
+                 not read; h5repack makes a copy without one"
+                    .into(),
+            );
+        }
+        Ok(file)
+    }
+
+    /// Whether a newer superblock has a message of this kind besides.
+    pub(crate) fn says(&self, kind: u16) -> Parsed<bool> {
+        match self.extension {
+            Some(address) => Ok(ObjectHeader::read(&self.source, address)?.has(kind)),
+            None => Ok(false),
+        }
     }
 }
 
