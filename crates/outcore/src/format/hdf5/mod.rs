@@ -109,8 +109,18 @@ pub(crate) fn open_store(
     access: Access,
 ) -> Parsed<Opened> {
     let locked = Arc::clone(&store);
+    if access == Access::ReadWrite {
+        locked.announce_writing()?;
+    }
     let _lock = lock_for_reading(&*locked)?;
     let file = File::open(store)?;
+    if access == Access::ReadWrite && file.in_use {
+        return Err(
+            "it says that another program has it open for writing; if none has any more, \
+             'h5clear -s' corrects that"
+                .into(),
+        );
+    }
     let address = match inner {
         Some(inner) => tree::find(&file, inner)?,
         None => tree::only_dataset(&file)?,

@@ -17,6 +17,9 @@ pub(crate) const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 /// User blocks longer than this are not looked behind.
 const LONGEST_USER_BLOCK: u64 = 1 << 30;
 
+/// Flags of the newest superblock: open for writing, alone or with others who read.
+const IN_USE: u8 = 1 | 4;
+
 /// A file and the address of its root group's object header.
 #[derive(Debug)]
 pub(crate) struct File {
@@ -24,6 +27,8 @@ pub(crate) struct File {
     pub(crate) root: u64,
     /// Where it says where it ends.
     pub(crate) end: EndOfFile,
+    /// Whether it says that somebody has it open for writing.
+    pub(crate) in_use: bool,
     /// The object header of what a newer superblock says besides.
     extension: Option<u64>,
 }
@@ -52,6 +57,7 @@ impl File {
         let mut fields = Fields::little("the superblock", &bytes);
         fields.skip(SIGNATURE.len())?;
         let version = fields.u8()?;
+        let mut in_use = false;
         let (offset_size, length_size) = match version {
             0 | 1 => {
                 fields.skip(4)?;
@@ -65,7 +71,8 @@ impl File {
             }
             2 | 3 => {
                 let sizes = (fields.u8()?, fields.u8()?);
-                fields.skip(1)?;
+                let flags = fields.u8()?;
+                in_use = version == 3 && flags & IN_USE != 0;
                 sizes
             }
             _ => {
@@ -112,6 +119,7 @@ impl File {
             source,
             root,
             end,
+            in_use,
             extension,
         };
         if file.says(kind::CACHE_IMAGE)? {
