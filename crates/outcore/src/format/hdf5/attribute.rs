@@ -82,23 +82,39 @@ pub(crate) fn all(source: &Source, header: &ObjectHeader) -> Parsed<Vec<Attribut
             false => add(&message.data)?,
         }
     }
-    if let Some(data) = header.find(source, kind::ATTRIBUTE_INFO)? {
-        let mut fields = Fields::little("an attribute info message", &data);
-        fields.version(0)?;
-        let flags = fields.u8()?;
-        fields.skip(if flags & 1 != 0 { 2 } else { 0 })?;
-        let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
-        if let (Some(heap), Some(tree)) = (heap, tree) {
-            let heap = FractalHeap::read(source, heap)?;
-            second_tree::walk(source, tree, NAME_RECORDS, &mut |found| {
-                let record = found.bytes;
-                let mut fields = Fields::little("a record of an attribute", record);
-                let object = heap.object(fields.bytes(heap.id_len())?);
-                object.and_then(|data| add(&data)).or_else(left_out)
-            })?;
-        }
+    if let Some(data) = header.find(source, kind::ATTRIBUTE_INFO)?
+        && let Some((heap, tree)) = elsewhere(source, &data)?
+    {
+        let heap = FractalHeap::read(source, heap)?;
+        second_tree::walk(source, tree, NAME_RECORDS, &mut |found| {
+            let record = found.bytes;
+            let mut fields = Fields::little("a record of an attribute", record);
+            let object = heap.object(fields.bytes(heap.id_len())?);
+            object.and_then(|data| add(&data)).or_else(left_out)
+        })?;
     }
     Ok(attributes)
+}
+
+/// Whether an object has attributes, of whatever form.
+pub(crate) fn is_any(source: &Source, header: &ObjectHeader) -> Parsed<bool> {
+    if header.has(kind::ATTRIBUTE) {
+        return Ok(true);
+    }
+    let Some(data) = header.find(source, kind::ATTRIBUTE_INFO)? else {
+        return Ok(false);
+    };
+    Ok(elsewhere(source, &data)?.is_some())
+}
+
+/// The addresses of the heap and of the tree of attributes that are not in the header.
+fn elsewhere(source: &Source, info: &[u8]) -> Parsed<Option<(u64, u64)>> {
+    let mut fields = Fields::little("an attribute info message", info);
+    fields.version(0)?;
+    let flags = fields.u8()?;
+    fields.skip(if flags & 1 != 0 { 2 } else { 0 })?;
+    let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
+    Ok(heap.zip(tree))
 }
 
 /// What is not understood is left out; what cannot be read is an error.

@@ -82,12 +82,10 @@ pub(crate) fn is_file(path: &Path) -> bool {
     has_at(path, &SIGNATURE, &starts).unwrap_or(false)
 }
 
-/// Whether a file holds this dataset and no other.
+/// Whether a file holds this dataset, the groups on the way to it, and nothing else.
 pub(crate) fn holds_only(path: &Path, inner: &str) -> bool {
-    let nodes = list(path).unwrap_or_default();
-    let mut datasets = nodes.iter().filter(|node| node.dataset.is_some());
-    let same = |node: &Node| node.path.trim_matches('/') == inner.trim_matches('/');
-    matches!((datasets.next(), datasets.next()), (Some(node), None) if same(node))
+    let file = open_file(path, Access::ReadOnly).map(File::open);
+    matches!(file, Ok(Ok(file)) if tree::is_all(&file, inner).unwrap_or(false))
 }
 
 /// The groups and datasets of a file.
