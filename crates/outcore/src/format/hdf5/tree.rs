@@ -15,6 +15,9 @@ const MOST_STEPS: usize = 16;
 /// Files with more objects are not listed.
 const MOST_OBJECTS: usize = 1 << 20;
 
+/// Nor are files with longer paths together; groups in groups make them long.
+const MOST_PATHS: usize = 64 << 20;
+
 /// A dataset or group of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
@@ -177,6 +180,14 @@ pub(crate) fn list(file: &File) -> Parsed<Vec<Node>> {
             {
                 if seen.len() > MOST_OBJECTS {
                     return Err(format!("more than {MOST_OBJECTS} objects are not listed").into());
+                }
+                bytes += path.len() + 1 + link.name.len();
+                if bytes > MOST_PATHS {
+                    return Err(format!(
+                        "objects whose paths have more than {MOST_PATHS} bytes together are not \
+                         listed; name one of its datasets, as in file.h5:/group/data"
+                    )
+                    .into());
                 }
                 waiting.push((format!("{path}/{}", link.name), target));
             }
