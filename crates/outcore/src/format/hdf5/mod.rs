@@ -283,17 +283,22 @@ impl<'a> Dataset<'a> {
         }
         let places = match access {
             Access::ReadOnly => Places::Known(entries),
-            Access::ReadWrite => Places::InFile(IndexInFile {
-                store: Arc::clone(&store),
-                addresses: Addresses {
-                    base: source.base,
-                    size: source.offset_size,
-                },
-                end: writable_end(file, &entries)?,
-                slots: chunk_index::slots(source, chunking, &grid)?,
-                most: chunks::most_stored(&grid),
-                moved: Mutex::default(),
-            }),
+            Access::ReadWrite => {
+                let end = writable_end(file, &entries)?;
+                // Where entries lead is read again when it is needed.
+                drop(entries);
+                Places::InFile(IndexInFile {
+                    store: Arc::clone(&store),
+                    addresses: Addresses {
+                        base: source.base,
+                        size: source.offset_size,
+                    },
+                    end,
+                    slots: chunk_index::slots(source, chunking, &grid)?,
+                    most: chunks::most_stored(&grid),
+                    moved: Mutex::default(),
+                })
+            }
         };
         let chunks = Arc::new(FilteredChunks::new(store, places, codecs, &grid, fill)?);
         let store: Arc<dyn Store> = match access {
