@@ -88,22 +88,44 @@ pub(crate) fn holds_only(path: &Path, inner: &str) -> bool {
     matches!(file, Ok(Ok(file)) if tree::is_all(&file, inner).unwrap_or(false))
 }
 
+/// A group, or a dataset with what describes it, or why that cannot be opened.
+pub(crate) type Listed = (Node, Option<Result<ArrayDescriptor>>);
+
 /// The groups and datasets of a file.
-pub(crate) fn list(path: &Path) -> Result<Vec<Node>> {
-    let listed = open_file(path, Access::ReadOnly)
-        .map_err(|error| match error {
-            Error::Storage(error) => Problem::Store(error),
-            error => Problem::Text(error.to_string()),
-        })
-        .and_then(File::open)
-        .and_then(|file| tree::list(&file));
-    listed.map_err(Problem::of(path.display()))
+pub(crate) fn list(path: &Path) -> Result<Vec<Listed>> {
+    let store = open_file(path, Access::ReadOnly)?;
+    let nodes = File::open(Arc::clone(&store)).and_then(|file| tree::list(&file));
+    let nodes = nodes.map_err(Problem::of(path.display()))?.into_iter();
+    let described = |node: Node| {
+        let found = node.dataset.is_some().then(|| {
+            let name = format!("{}:{}", path.display(), node.path);
+            let found = |_: &File| Ok(node.address());
+            let opened = open_found(Arc::clone(&store), found, Access::ReadOnly);
+            let opened = opened.map_err(Problem::of(&name))?.check(&name, path)?;
+            Ok(opened.descriptor)
+        });
+        (node, found)
+    };
+    Ok(nodes.map(described).collect())
 }
 
 /// As `open`, for a file that is any store.
 pub(crate) fn open_store(
     store: Arc<dyn Store>,
     inner: Option<&str>,
+    access: Access,
+) -> Parsed<Opened> {
+    let found = |file: &File| match inner {
+        Some(inner) => tree::find(file, inner),
+        None => tree::only_dataset(file),
+    };
+    open_found(store, found, access)
+}
+
+/// Opens the dataset at the address that `find` finds.
+fn open_found(
+    store: Arc<dyn Store>,
+    find: impl FnOnce(&File) -> Parsed<u64>,
     access: Access,
 ) -> Parsed<Opened> {
     let locked = Arc::clone(&store);
@@ -119,11 +141,7 @@ pub(crate) fn open_store(
                 .into(),
         );
     }
-    let address = match inner {
-        Some(inner) => tree::find(&file, inner)?,
-        None => tree::only_dataset(&file)?,
-    };
-    let header = ObjectHeader::read(&file.source, address)?;
+    let header = ObjectHeader::read(&file.source, find(&file)?)?;
     let dataset = Dataset::read(&file, &header)?;
     let Data { store, start, tile } = dataset.data(&file, access)?;
     let (element_type, byte_order) = dataset.datatype.element()?;

@@ -89,11 +89,15 @@ fn files_of_others_are_read() {
         let nodes = list(&path).unwrap();
         let of_many = nodes
             .iter()
-            .filter(|node| node.path.starts_with("/many/of/them/m"));
+            .filter(|(node, _)| node.path.starts_with("/many/of/them/m"));
         assert_eq!(of_many.count(), 300);
-        let tree = nodes.iter().find(|node| node.path == "/chunks/tree");
-        let (shape, words) = tree.unwrap().dataset.as_ref().unwrap();
+        let tree = nodes.iter().find(|(node, _)| node.path == "/chunks/tree");
+        let (node, described) = tree.unwrap();
+        let (shape, words) = node.dataset.as_ref().unwrap();
         assert_eq!((shape.as_slice(), words.as_str()), (&[40, 33][..], "f32"));
+        let described = described.as_ref().unwrap().as_ref().unwrap();
+        let opened = open(&path, Some("/chunks/tree"), Access::ReadOnly).unwrap();
+        assert_eq!(described, &opened.descriptor);
         let problem = open(&path, None, Access::ReadOnly).unwrap_err().to_string();
         assert!(problem.contains("/chunks/filtered"), "{problem}");
         let problem = open(&path, Some("/nothing"), Access::ReadOnly).unwrap_err();
