@@ -1,6 +1,7 @@
 //! The messages of the header of a new dataset: shape, type, layout, filters, fill
 //! value, attributes.
 
+use super::chunks::BELIEVED;
 use super::datatype::width_of;
 use super::new_index::{NewIndex, PAGE_BITS};
 use crate::codec::Codec;
@@ -88,6 +89,12 @@ pub(super) fn data_layout(
         .try_fold(size, |product, extent| product.checked_mul(*extent));
     if chunk.is_none_or(|chunk| chunk > u64::from(u32::MAX)) {
         return Err("a chunk of an HDF5 file has less than 4 GiB; take smaller tiles".into());
+    }
+    if !descriptor.codecs.is_empty() && chunk.is_some_and(|chunk| chunk > BELIEVED) {
+        let most = BELIEVED >> 20;
+        return Err(format!(
+            "with filters a chunk has at most {most} MiB; take smaller ones (--chunks)"
+        ));
     }
     if tile.is_empty() {
         return Err("an array without axes has no chunks".into());
