@@ -43,18 +43,20 @@ pub(super) fn pipeline(steps: &[Codec]) -> Vec<u8> {
     message
 }
 
-/// The message of what elements hold that nobody has written.
+/// The message of what elements hold that nobody has written. Without filters that is zero
+/// nevertheless, for everybody: room for all data is there from the beginning, and the
+/// value only goes along.
 pub(super) fn fill_value(descriptor: &ArrayDescriptor) -> std::result::Result<Vec<u8>, String> {
-    if descriptor.codecs.is_empty() {
-        // Room is there from the beginning; it holds zeros.
-        return Ok(vec![3, 0x09]);
-    }
-    // Room is made chunk by chunk.
+    // Room is made at once, or chunk by chunk.
+    let time = match descriptor.codecs.is_empty() {
+        true => 0x09,
+        false => 0x0b,
+    };
     let Some(value) = &descriptor.fill_value else {
-        return Ok(vec![3, 0x0b]);
+        return Ok(vec![3, time]);
     };
     let bytes = fill_bytes(value, descriptor.element_type, descriptor.byte_order)?;
-    let mut message = vec![3, 0x2b];
+    let mut message = vec![3, time | 0x20];
     message.extend((bytes.len() as u32).to_le_bytes());
     message.extend(bytes);
     Ok(message)
