@@ -255,7 +255,9 @@ impl Store for StripedStore {
     }
 
     fn announce_writing(&self) -> Result<()> {
-        self.disks.iter().try_for_each(|disk| disk.announce_writing())
+        self.disks
+            .iter()
+            .try_for_each(|disk| disk.announce_writing())
     }
 
     fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {

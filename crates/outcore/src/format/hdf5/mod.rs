@@ -101,8 +101,9 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Listed>> {
             let name = format!("{}:{}", path.display(), node.path);
             let found = |_: &File| Ok(node.address());
             let opened = open_found(Arc::clone(&store), found, Access::ReadOnly);
-            let opened = opened.map_err(Problem::of(&name))?.check(&name, path)?;
-            Ok(opened.descriptor)
+            let opened = opened.map_err(Problem::of(&name));
+            let opened = opened.and_then(|opened| opened.check(&name, path));
+            opened.map(|opened| opened.descriptor)
         });
         (node, found)
     };
@@ -350,3 +351,5 @@ fn writable_end(file: &File, chunks: &[(u64, Place)]) -> Parsed<EndOfFile> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_changes;
