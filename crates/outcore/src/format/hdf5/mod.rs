@@ -47,7 +47,7 @@ use outcore_storage::{Access, ChunkStore, Fragment, ScatteredStore, Store};
 
 use crate::codec::Codecs;
 use crate::descriptor::ArrayDescriptor;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::fields::{Parsed, Problem};
 use crate::format::value::number;
 use crate::format::{Opened, has_at, open_file};

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::array::Array;
+use crate::error::Error;
 
 /// The interpreter is `OUTCORE_TEST_PYTHON`, or `python3`; it must have h5py
 /// and netCDF4.

@@ -259,7 +259,7 @@ fn images_of_metadata_are_refused() {
     checked_by_python(
         folder.path(),
         "import h5py, numpy as np\n\
-         with h5py.File('pages.h5', 'w', fs_strategy='page') as f:\n\
+         with h5py.File('pages.h5', 'w', libver='latest', fs_strategy='page') as f:\n\
          \x20   f.create_dataset('d', data=np.arange(10), chunks=(5,), compression=1)\n",
     );
     let path = folder.path().join("pages.h5");
