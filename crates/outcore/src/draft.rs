@@ -397,7 +397,7 @@ fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
     Err(Error::format(
         name,
         "what has this name now is neither a plain file nor an array of the same kind (or a file \
-         with other datasets), so it is not replaced",
+         with more than this dataset in it), so it is not replaced",
     ))
 }
 

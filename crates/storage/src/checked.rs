@@ -300,6 +300,7 @@ fn padded(mut sum: u32, len: u64, block: u64) -> u32 {
 
 impl Store for CheckedStore {
     forward!(data: name len cached fetch striping lock lock_shared time wait_until);
+    forward!(data: announce_writing);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.len().map_err(io::Error::other)?.saturating_sub(offset);

@@ -160,6 +160,7 @@ impl<S: Store> CountedStore<S> {
 
 impl<S: Store> Store for CountedStore<S> {
     forward!(inner: name len cached forget fetch striping lock lock_shared time wait_until);
+    forward!(inner: announce_writing);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.single(RequestKind::Read, offset, buffer.len());

@@ -163,6 +163,7 @@ impl<S: Store> FaultyStore<S> {
 
 impl<S: Store> Store for FaultyStore<S> {
     forward!(inner: name len cached forget fetch striping lock lock_shared time wait_until);
+    forward!(inner: announce_writing);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.admit(Operation::Read, buffer.len())?;

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::batch::{Batch, Direction, Transfer};
 use crate::direct::DirectFile;
 use crate::error::{Error, Result};
-use crate::file_system::is_local;
+use crate::file_system::{is_local, share_whole};
 use crate::forget::{drop_pages, fetch_pages};
 use crate::mapping::{Mapping, file_len};
 use crate::range_lock::{FileLocks, Kind, RangeLock};
@@ -411,6 +411,19 @@ impl Store for FileStore {
             true => self.lock_as(Kind::Shared, offset, len).map(Some),
             false => Ok(None),
         }
+    }
+
+    fn announce_writing(&self) -> Result<()> {
+        if !self.is_local {
+            return Ok(());
+        }
+        share_whole(&self.file).map_err(|_| Error::Open {
+            path: self.path.clone(),
+            source: io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "another program has it open for writing; close it there first",
+            ),
+        })
     }
 }
 

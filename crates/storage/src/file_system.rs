@@ -29,6 +29,21 @@ pub(crate) fn is_local(file: &File) -> bool {
     .contains(&kind(file))
 }
 
+/// Locks the file as a whole (`flock`) together with others who do so, until it is closed;
+/// fails if somebody has locked it alone. Where there are no such locks nothing happens.
+pub(crate) fn share_whole(file: &File) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the file is open; the call touches no memory.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// The number by which the system knows the kind; 0 if it does not tell.
 #[cfg(target_os = "linux")]
 fn kind(file: &File) -> libc::__fsword_t {

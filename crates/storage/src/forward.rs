@@ -103,6 +103,11 @@ macro_rules! forward {
             forward!(@to self $to).lock_shared(offset, len)
         }
     };
+    (@one $to:tt announce_writing) => {
+        fn announce_writing(&self) -> $crate::Result<()> {
+            forward!(@to self $to).announce_writing()
+        }
+    };
     (@one $to:tt as_chunks) => {
         fn as_chunks(&self) -> Option<&$crate::ChunkStore> {
             forward!(@to self $to).as_chunks()
@@ -150,7 +155,7 @@ macro_rules! store_behind {
             forward!(*: name read_some_at write_some_at len is_empty set_len sync);
             forward!(*: read_at write_at read_batch write_batch);
             forward!(*: map cached forget fetch striping lock lock_shared);
-            forward!(*: as_chunks as_checked parallel background time wait_until);
+            forward!(*: announce_writing as_chunks as_checked parallel background time wait_until);
         }
     };
 }

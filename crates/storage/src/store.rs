@@ -20,8 +20,8 @@
 //! one to the other carries the time at which it was ready.
 //!
 //! Some capabilities are optional, and the provided methods say that they are
-//! missing: `map`, `as_chunks`, `as_checked`, `cached`, `fetch`, `striping`, `lock` and `lock_shared`. An
-//! adapter that watches or changes the transfers must not pass `map`, `as_chunks` or
+//! missing: `map`, `as_chunks`, `as_checked`, `cached`, `fetch`, `striping`, `lock`, `lock_shared` and
+//! `announce_writing`. An adapter that watches or changes the transfers must not pass `map`, `as_chunks` or
 //! `as_checked` on, since it would not see those of a mapping, of chunks or of blocks.
 
 use std::fmt::Debug;
@@ -217,6 +217,14 @@ pub trait Store: Debug + Send + Sync {
     fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         let _ = (offset, len);
         Ok(None)
+    }
+
+    /// Says that the store is written for as long as it lives, to programs that lock
+    /// files as a whole (`flock`) while they write, as the HDF5 library does; fails if
+    /// one of them has it open. Others who announce the same are not kept out. Without
+    /// such locks nothing happens.
+    fn announce_writing(&self) -> Result<()> {
+        Ok(())
     }
 }
 

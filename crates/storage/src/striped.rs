@@ -254,6 +254,12 @@ impl Store for StripedStore {
         }
     }
 
+    fn announce_writing(&self) -> Result<()> {
+        self.disks
+            .iter()
+            .try_for_each(|disk| disk.announce_writing())
+    }
+
     fn lock_shared(&self, offset: u64, len: u64) -> Result<Option<RangeLock<'_>>> {
         check_long_range(self, offset, len)?;
         self.disks[0].lock_shared(offset, len)

@@ -131,7 +131,7 @@ impl<S: Store> ThrottledStore<S> {
 }
 
 impl<S: Store + 'static> Store for ThrottledStore<S> {
-    forward!(inner: name len set_len sync lock lock_shared);
+    forward!(inner: name len set_len sync lock lock_shared announce_writing);
 
     fn read_some_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let issued = self.elapsed();

@@ -332,3 +332,43 @@ fn tables_of_one_name_are_one() {
     drop((first, second));
     assert_eq!(Arc::strong_count(&LockTable::named("s3://b/x")), 1);
 }
+
+fn open(path: &Path) -> FileStore {
+    FileStore::open(path, Access::ReadWrite).unwrap()
+}
+
+/// Locks a whole file as other libraries do.
+fn lock_whole(path: &Path) -> std::io::Result<std::fs::File> {
+    use std::os::fd::AsRawFd;
+    let file = std::fs::File::open(path)?;
+    // SAFETY: the file is open; the call touches no memory.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(file),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+#[test]
+fn whole_files_are_written_by_one_kind_of_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared");
+    let stores = [FileStore::create(&path).unwrap(), open(&path)];
+    if stores[0].lock_shared(0, 1).unwrap().is_none() {
+        return; // The file system is not that of one machine.
+    }
+    drop(lock_whole(&path).unwrap());
+    for store in &stores {
+        store.announce_writing().unwrap();
+    }
+    lock_whole(&path).unwrap_err();
+    drop(stores);
+    let _other = lock_whole(&path).unwrap();
+    let problem = open(&path).announce_writing().unwrap_err().to_string();
+    assert!(problem.contains("another program has it open"), "{problem}");
+    let counted = CountedStore::new(FaultyStore::new(Arc::new(open(&path))));
+    counted.announce_writing().unwrap_err();
+    StripedStore::new(vec![Arc::new(open(&path))], 8)
+        .unwrap()
+        .announce_writing()
+        .unwrap_err();
+}

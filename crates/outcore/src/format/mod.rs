@@ -62,14 +62,9 @@ pub fn list(name: &str) -> Result<Vec<Item>> {
 }
 
 fn list_hdf5(path: &Path) -> Result<Vec<Item>> {
-    let nodes = hdf5::list(path)?.into_iter();
-    let item = |node: hdf5::Node| {
-        let opened = match node.dataset {
-            Some(_) => Some(hdf5::open(path, Some(&node.path), Access::ReadOnly)),
-            None => None,
-        };
-        let (array, problem) = match opened {
-            Some(Ok(opened)) => (Some(opened.descriptor), None),
+    let item = |(node, found): hdf5::Listed| {
+        let (array, problem) = match found {
+            Some(Ok(descriptor)) => (Some(descriptor), None),
             Some(Err(error)) => (None, Some(error.to_string())),
             None => (None, None),
         };
@@ -82,7 +77,7 @@ fn list_hdf5(path: &Path) -> Result<Vec<Item>> {
             problem,
         }
     };
-    Ok(nodes.map(item).collect())
+    Ok(hdf5::list(path)?.into_iter().map(item).collect())
 }
 
 /// An array's descriptor and its bytes.

@@ -16,8 +16,12 @@ use super::source::Source;
 use crate::format::fields::{Fields, Parsed, Problem, text_of};
 use crate::format::value::{nested, number};
 
-/// Attributes with more values are left out.
+/// Attributes with more values are left out; extents of 0 count as 1, since lists are as
+/// deep as there are axes even if nothing is in them.
 const MOST_VALUES: u64 = 1 << 16;
+
+/// Attributes whose texts have more bytes together are left out.
+const MOST_TEXT: usize = 64 << 20;
 
 /// Records of attributes in a B-tree, by name.
 const NAME_RECORDS: &[u8] = &[8];
@@ -82,23 +86,39 @@ pub(crate) fn all(source: &Source, header: &ObjectHeader) -> Parsed<Vec<Attribut
             false => add(&message.data)?,
         }
     }
-    if let Some(data) = header.find(source, kind::ATTRIBUTE_INFO)? {
-        let mut fields = Fields::little("an attribute info message", &data);
-        fields.version(0)?;
-        let flags = fields.u8()?;
-        fields.skip(if flags & 1 != 0 { 2 } else { 0 })?;
-        let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
-        if let (Some(heap), Some(tree)) = (heap, tree) {
-            let heap = FractalHeap::read(source, heap)?;
-            second_tree::walk(source, tree, NAME_RECORDS, &mut |found| {
-                let record = found.bytes;
-                let mut fields = Fields::little("a record of an attribute", record);
-                let object = heap.object(fields.bytes(heap.id_len())?);
-                object.and_then(|data| add(&data)).or_else(left_out)
-            })?;
-        }
+    if let Some(data) = header.find(source, kind::ATTRIBUTE_INFO)?
+        && let Some((heap, tree)) = elsewhere(source, &data)?
+    {
+        let heap = FractalHeap::read(source, heap)?;
+        second_tree::walk(source, tree, NAME_RECORDS, &mut |found| {
+            let record = found.bytes;
+            let mut fields = Fields::little("a record of an attribute", record);
+            let object = heap.object(fields.bytes(heap.id_len())?);
+            object.and_then(|data| add(&data)).or_else(left_out)
+        })?;
     }
     Ok(attributes)
+}
+
+/// Whether an object has attributes, of whatever form.
+pub(crate) fn is_any(source: &Source, header: &ObjectHeader) -> Parsed<bool> {
+    if header.has(kind::ATTRIBUTE) {
+        return Ok(true);
+    }
+    let Some(data) = header.find(source, kind::ATTRIBUTE_INFO)? else {
+        return Ok(false);
+    };
+    Ok(elsewhere(source, &data)?.is_some())
+}
+
+/// The addresses of the heap and of the tree of attributes that are not in the header.
+fn elsewhere(source: &Source, info: &[u8]) -> Parsed<Option<(u64, u64)>> {
+    let mut fields = Fields::little("an attribute info message", info);
+    fields.version(0)?;
+    let flags = fields.u8()?;
+    fields.skip(if flags & 1 != 0 { 2 } else { 0 })?;
+    let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
+    Ok(heap.zip(tree))
 }
 
 /// What is not understood is left out; what cannot be read is an error.
@@ -146,20 +166,29 @@ fn parse(source: &Source, data: &[u8]) -> Parsed<Attribute> {
 impl Attribute {
     /// The value; `None` if it has no form.
     pub(crate) fn value(&self, source: &Source) -> Parsed<Option<Value>> {
-        let count = self.space.count()?;
-        if count > MOST_VALUES {
-            return Ok(None);
-        }
         if self.space.null {
             return Ok(Some(Value::Null));
         }
+        let extents = self.space.shape.iter();
+        let lists = extents.fold(1u64, |all, extent| all.saturating_mul((*extent).max(1)));
+        if lists > MOST_VALUES {
+            return Ok(None);
+        }
+        let count = self.space.count()?;
+        let mut text = 0;
         let mut fields = Fields::little("an attribute", &self.data);
         let mut values = Vec::new();
         for _ in 0..count {
             let bytes = fields.stated(self.datatype.size)?;
             match one(source, &self.datatype, bytes)? {
-                Some(value) => values.push(value),
+                Some(value) => {
+                    text += value.as_str().map_or(0, str::len);
+                    values.push(value);
+                }
                 None => return Ok(None),
+            }
+            if text > MOST_TEXT {
+                return Ok(None);
             }
         }
         // NetCDF-4 writes single numbers as lists of one.

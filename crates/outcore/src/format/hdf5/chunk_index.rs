@@ -14,7 +14,7 @@ use super::layout::{Chunking, Index};
 use super::second_tree;
 use super::slot::{Form, Slot};
 use super::source::Source;
-use crate::format::fields::{Fields, Parsed};
+use crate::format::fields::{Fields, Parsed, Problem};
 
 /// Datasets of more chunks are refused.
 const MOST_CHUNKS: usize = 1 << 25;
@@ -227,12 +227,16 @@ pub(crate) fn slots(source: &Source, chunking: &Chunking, grid: &Grid) -> Parsed
     Ok(slots)
 }
 
+fn too_many() -> Problem {
+    format!("more than {MOST_CHUNKS} chunks are not supported").into()
+}
+
 /// A list that is being made.
 struct List<'a> {
     source: &'a Source,
     grid: &'a Grid,
     entries: Vec<(u64, Place)>,
-    /// Where the entries stand, if somebody wants to know.
+    /// Where the entries stand, if somebody wants to know that instead.
     slots: Option<Vec<(u64, Slot)>>,
 }
 
@@ -253,7 +257,7 @@ impl<'a> List<'a> {
             Index::Tree => self.tree(address),
             Index::Single(None) => self.add(Some(0), address, grid.chunk_bytes, 0),
             Index::Single(Some((len, skipped, slot))) => {
-                self.note(Some(0), *slot);
+                self.note(Some(0), *slot)?;
                 self.add(Some(0), address, *len, *skipped)
             }
             Index::Implicit => self.implicit(address),
@@ -275,18 +279,23 @@ impl<'a> List<'a> {
     }
 
     /// Remembers where the entry of a chunk stands.
-    fn note(&mut self, number: Option<u64>, slot: Slot) {
-        if let (Some(slots), Some(number)) = (&mut self.slots, number) {
-            slots.push((number, slot));
+    fn note(&mut self, number: Option<u64>, slot: Slot) -> Parsed<()> {
+        let (Some(slots), Some(number)) = (&mut self.slots, number) else {
+            return Ok(());
+        };
+        if slots.len() == MOST_CHUNKS {
+            return Err(too_many());
         }
+        slots.push((number, slot));
+        Ok(())
     }
 
     fn add(&mut self, number: Option<u64>, address: u64, len: u64, skipped: u32) -> Parsed<()> {
-        let Some(number) = number else {
+        let Some(number) = number.filter(|_| self.slots.is_none()) else {
             return Ok(());
         };
         if self.entries.len() == MOST_CHUNKS {
-            return Err(format!("more than {MOST_CHUNKS} chunks are not supported").into());
+            return Err(too_many());
         }
         let offset = self.source.place(address)?;
         self.entries.push((
@@ -303,7 +312,7 @@ impl<'a> List<'a> {
     /// An entry of an array of chunks.
     fn at_position(&mut self, position: u64, slowest: usize, entry: Entry) -> Parsed<()> {
         let number = self.grid.number_of_position(position, slowest);
-        self.note(number, entry.slot);
+        self.note(number, entry.slot)?;
         match entry.place {
             Some(place) => self.add(number, place.offset, place.len, place.skipped),
             None => Ok(()),
@@ -333,7 +342,7 @@ impl<'a> List<'a> {
                 },
                 covered: None,
             };
-            self.note(number, slot);
+            self.note(number, slot)?;
             self.add(number, leaf.child, len.into(), skipped)
         })
     }
@@ -359,7 +368,7 @@ impl<'a> List<'a> {
                     form: Form::AddressFirst { width: width as u8 },
                     covered: Some((source.place(record.node.0)?, record.node.1 as u32)),
                 };
-                self.note(number, slot);
+                self.note(number, slot)?;
             }
             self.add(number, chunk, len, skipped)
         })

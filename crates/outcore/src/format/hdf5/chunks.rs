@@ -47,7 +47,7 @@ pub(crate) struct FilteredChunks {
 
 /// Chunks of so many bytes are believed in any file; larger ones only if its bytes
 /// could become them: compressors reach a factor of less than this.
-const BELIEVED: u64 = 256 << 20;
+pub(super) const BELIEVED: u64 = 256 << 20;
 const MOST_FACTOR: u64 = 40_000;
 
 /// The most bytes that a stored chunk of a dataset may have.

@@ -18,6 +18,9 @@ pub(crate) struct EndOfFile {
     pub(crate) offset: u64,
     /// Its bytes.
     pub(crate) width: usize,
+    /// How far behind where the file says that it begins it does begin (wrapping): a user
+    /// block may have been put before it, or taken away, since the number was written.
+    pub(crate) moved: u64,
     /// Where the bytes begin that a checksum covers, and how many they are; the
     /// checksum follows them. `None`: there is no checksum.
     pub(crate) covered: Option<(u64, usize)>,
@@ -39,7 +42,7 @@ impl EndOfFile {
     pub(crate) fn read(&self, store: &dyn Store) -> Result<u64> {
         let mut number = [0; 8];
         store.read_at(self.offset, &mut number[..self.width])?;
-        Ok(u64::from_le_bytes(number))
+        Ok(u64::from_le_bytes(number).wrapping_add(self.moved))
     }
 
     /// Claims `len` bytes at the end of the file; returns where they begin. The
@@ -52,13 +55,14 @@ impl EndOfFile {
             Error::write(store.name(), begin, source)
         };
         let found = store.len()?;
-        if begin > found {
+        if begin > found || begin <= self.offset {
             return Err(refused(format!(
                 "the file has {found} bytes, but says that it has {begin}; it is truncated or damaged"
             )));
         }
         let most = (u64::MAX >> (64 - 8 * self.width)).min(i64::MAX as u64);
-        let end = begin.checked_add(len).filter(|end| *end < most);
+        let end = begin.checked_add(len);
+        let end = end.filter(|end| (*end).max(end.wrapping_sub(self.moved)) < most);
         let end = end.ok_or_else(|| {
             refused(format!(
                 "its addresses have {} bytes; there is no room behind it",
@@ -71,7 +75,8 @@ impl EndOfFile {
         let mut block = vec![0; covered];
         store.read_at(start, &mut block)?;
         let number = self.number(&mut block);
-        number.copy_from_slice(&end.to_le_bytes()[..self.width]);
+        let stated = end.wrapping_sub(self.moved).to_le_bytes();
+        number.copy_from_slice(&stated[..self.width]);
         if self.covered.is_some() {
             let sum = lookup3(&block).to_le_bytes();
             block.extend(sum);

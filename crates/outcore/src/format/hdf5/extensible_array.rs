@@ -23,7 +23,8 @@ struct Array<'a> {
     least: u64,
     /// Entries of a page of a data block that has more.
     page: u64,
-    /// Positions from here on have no entry.
+    /// Positions from here on have no entry: blocks may have room for more of them, where
+    /// libraries never look.
     end: u64,
 }
 
@@ -187,6 +188,11 @@ impl Array<'_> {
         let prefix = 6 + source.offset_size as u64 + self.position_width as u64;
         let head = source.read(address, prefix)?;
         self.block(&head, b"EADB")?;
+        let end = self.end;
+        let found = &mut |position, entry| match position < end {
+            true => found(position, entry),
+            false => Ok(()),
+        };
         let entries = self.entries;
         let bytes = |count: u64| count.saturating_mul(entries.len as u64);
         if count <= self.page {

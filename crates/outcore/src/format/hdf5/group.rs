@@ -7,8 +7,9 @@ use super::second_tree;
 use super::source::Source;
 use crate::format::fields::{Fields, Parsed, text_of};
 
-/// Groups with more names are not believed.
+/// Groups with more names, or more bytes of them, are not believed.
 const MOST_LINKS: usize = 1 << 20;
+const MOST_BYTES: usize = 64 << 20;
 
 /// Records of names in a B-tree: by name, by creation.
 const NAME_RECORDS: &[u8] = &[5];
@@ -38,9 +39,9 @@ pub(crate) fn is_group(header: &ObjectHeader) -> bool {
 
 /// All names of a group.
 pub(crate) fn links(source: &Source, header: &ObjectHeader) -> Parsed<Vec<Link>> {
-    let mut links = Vec::new();
+    let mut names = Names::default();
     for Message { data, .. } in header.all(kind::LINK) {
-        links.push(link(source, data)?);
+        names.keep(link(source, data)?)?;
     }
     if let Some(data) = header.find(source, kind::LINK_INFO)? {
         let mut fields = Fields::little("a link info message", &data);
@@ -55,23 +56,42 @@ pub(crate) fn links(source: &Source, header: &ObjectHeader) -> Parsed<Vec<Link>>
                 let mut fields = Fields::little("a record of a name", record);
                 fields.skip(4)?;
                 let data = heap.object(fields.bytes(heap.id_len())?)?;
-                keep(&mut links, link(source, &data)?)
+                names.keep(link(source, &data)?)
             })?;
         }
     }
     if let Some(data) = header.find(source, kind::SYMBOL_TABLE)? {
-        symbol_table(source, &data, &mut links)?;
+        symbol_table(source, &data, &mut names)?;
     }
+    let mut links = names.links;
     links.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(links)
 }
 
-fn keep(links: &mut Vec<Link>, link: Link) -> Parsed<()> {
-    if links.len() == MOST_LINKS {
-        return Err(format!("a group of more than {MOST_LINKS} names is not believed").into());
+/// The names of a group as they are found.
+#[derive(Default)]
+struct Names {
+    links: Vec<Link>,
+    /// Those of the names and of what symbolic links lead to.
+    bytes: usize,
+}
+
+impl Names {
+    fn keep(&mut self, link: Link) -> Parsed<()> {
+        self.bytes += link.name.len();
+        if let Target::Path(path) = &link.target {
+            self.bytes += path.len();
+        }
+        if self.links.len() == MOST_LINKS || self.bytes > MOST_BYTES {
+            return Err(format!(
+                "a group of more than {MOST_LINKS} names, or of {MOST_BYTES} bytes of them, is \
+                 not believed"
+            )
+            .into());
+        }
+        self.links.push(link);
+        Ok(())
     }
-    links.push(link);
-    Ok(())
 }
 
 /// A link message.
@@ -100,7 +120,7 @@ fn link(source: &Source, data: &[u8]) -> Parsed<Link> {
 
 /// The names of a group of the older kind: symbol table nodes in a B-tree,
 /// their texts in a local heap.
-fn symbol_table(source: &Source, data: &[u8], links: &mut Vec<Link>) -> Parsed<()> {
+fn symbol_table(source: &Source, data: &[u8], names: &mut Names) -> Parsed<()> {
     let mut fields = Fields::little("a symbol table message", data);
     let (tree, heap) = (source.defined(&mut fields)?, source.defined(&mut fields)?);
     let head = source.read(
@@ -144,7 +164,7 @@ fn symbol_table(source: &Source, data: &[u8], links: &mut Vec<Link>) -> Parsed<(
                 (_, Some(object)) => Target::Object(object),
                 _ => Target::Elsewhere,
             };
-            keep(links, Link { name, target })?;
+            names.keep(Link { name, target })?;
         }
         Ok(())
     })

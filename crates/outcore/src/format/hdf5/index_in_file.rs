@@ -1,10 +1,13 @@
 //! [`IndexInFile`]: the index of a dataset whose filtered chunks are written.
 //!
-//! The path of a chunk that is written: it is encoded; if its bytes fit where it was,
-//! they are written there, and else space at the end of the file is claimed for them;
-//! only then the entry of the index is changed, in its place. So a program that dies
-//! leaves the old chunk or the new one, except in the middle of a chunk that stays in
-//! its place; space that nobody uses may be left (h5repack gives it back).
+//! The path of a chunk that is written: it is encoded, its bytes are written where no entry
+//! leads, and only then the entry of the index is changed, in its place. So a program that
+//! dies leaves the old chunk or the new one. The place that the chunk had before is where
+//! it is written the next time, if it fits there; else space at the end of the file is
+//! claimed. So a chunk that is written again and again takes turns between two places.
+//! Such a place is known to the handle that moved the entry off it, and to nobody else,
+//! which is why no two can write to the same; with the handle it is forgotten, and the
+//! space is left (h5repack gives it back).
 //!
 //! Ranks may be processes that share nothing but the file, so an entry is read from
 //! the file whenever it is needed, and nothing of it is kept. Two kinds of locks, both
@@ -13,8 +16,9 @@
 //! file), held for a few microseconds, and while a dataset is opened. Who holds the
 //! second waits for nobody, so nobody waits for ever.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use outcore_storage::{Error, RangeLock, Result, Store};
 
@@ -26,10 +30,16 @@ use super::slot::{Addresses, Slot};
 const LOCKS: u64 = 1 << 62;
 const SHARED: u64 = LOCKS - 1;
 
+/// The places of so many chunks are remembered.
+const MOST_MOVED: usize = 1 << 16;
+
 /// Keeps out those who change what chunks share while an index is read.
 pub(crate) fn lock_for_reading(store: &dyn Store) -> Result<Option<RangeLock<'_>>> {
     store.lock_shared(SHARED, 1)
 }
+
+/// Space for a chunk: where it begins, and its bytes.
+type Room = (u64, u64);
 
 /// Where the entries of a dataset stand.
 #[derive(Debug)]
@@ -41,6 +51,8 @@ pub(crate) struct IndexInFile {
     pub(crate) slots: Vec<(u64, Slot)>,
     /// Stored chunks of more bytes are not believed.
     pub(crate) most: u64,
+    /// The chunks whose entries were moved here: where to, and where from, which is free.
+    pub(crate) moved: Mutex<HashMap<u64, [Room; 2]>>,
 }
 
 impl IndexInFile {
@@ -86,24 +98,42 @@ impl IndexInFile {
             )));
         }
         let old = self.place(number)?;
-        let offset = match old {
-            Some(old) if old.len >= len => old.offset,
-            _ => {
+        // If something fails below, nobody knows which place is in use: both are forgotten.
+        let known = self.moved().remove(&number);
+        let now = old.map(|old| match known {
+            // It may have more room than the chunk takes now.
+            Some([now, _]) if now.0 == old.offset => now,
+            _ => (old.offset, old.len),
+        });
+        let free = known.map(|[_, free]| free).filter(|(_, room)| *room >= len);
+        let target = match free {
+            Some(free) => free,
+            None => {
                 let _shared = self.lock_shared_parts()?;
-                self.end.claim(&*self.store, len)?
+                (self.end.claim(&*self.store, len)?, len)
             }
         };
-        self.store.write_at(offset, bytes)?;
+        self.store.write_at(target.0, bytes)?;
         let place = Place {
-            offset,
+            offset: target.0,
             len,
             skipped: 0,
         };
-        if old == Some(place) {
-            return Ok(());
+        {
+            let _shared = self.lock_shared_parts()?;
+            slot.write(&*self.store, self.addresses, place)?;
         }
-        let _shared = self.lock_shared_parts()?;
-        slot.write(&*self.store, self.addresses, place)
+        let mut moved = self.moved();
+        if let Some(now) = now
+            && moved.len() < MOST_MOVED
+        {
+            moved.insert(number, [target, now]);
+        }
+        Ok(())
+    }
+
+    fn moved(&self) -> MutexGuard<'_, HashMap<u64, [Room; 2]>> {
+        self.moved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps out others who change what chunks share.

@@ -1,6 +1,7 @@
 //! The messages of the header of a new dataset: shape, type, layout, filters, fill
 //! value, attributes.
 
+use super::chunks::BELIEVED;
 use super::datatype::width_of;
 use super::new_index::{NewIndex, PAGE_BITS};
 use crate::codec::Codec;
@@ -42,18 +43,20 @@ pub(super) fn pipeline(steps: &[Codec]) -> Vec<u8> {
     message
 }
 
-/// The message of what elements hold that nobody has written.
+/// The message of what elements hold that nobody has written. Without filters that is zero
+/// nevertheless, for everybody: room for all data is there from the beginning, and the
+/// value only goes along.
 pub(super) fn fill_value(descriptor: &ArrayDescriptor) -> std::result::Result<Vec<u8>, String> {
-    if descriptor.codecs.is_empty() {
-        // Room is there from the beginning; it holds zeros.
-        return Ok(vec![3, 0x09]);
-    }
-    // Room is made chunk by chunk.
+    // Room is made at once, or chunk by chunk.
+    let time = match descriptor.codecs.is_empty() {
+        true => 0x09,
+        false => 0x0b,
+    };
     let Some(value) = &descriptor.fill_value else {
-        return Ok(vec![3, 0x0b]);
+        return Ok(vec![3, time]);
     };
     let bytes = fill_bytes(value, descriptor.element_type, descriptor.byte_order)?;
-    let mut message = vec![3, 0x2b];
+    let mut message = vec![3, time | 0x20];
     message.extend((bytes.len() as u32).to_le_bytes());
     message.extend(bytes);
     Ok(message)
@@ -88,6 +91,12 @@ pub(super) fn data_layout(
         .try_fold(size, |product, extent| product.checked_mul(*extent));
     if chunk.is_none_or(|chunk| chunk > u64::from(u32::MAX)) {
         return Err("a chunk of an HDF5 file has less than 4 GiB; take smaller tiles".into());
+    }
+    if !descriptor.codecs.is_empty() && chunk.is_some_and(|chunk| chunk > BELIEVED) {
+        let most = BELIEVED >> 20;
+        return Err(format!(
+            "with filters a chunk has at most {most} MiB; take smaller ones (--chunks)"
+        ));
     }
     if tile.is_empty() {
         return Err("an array without axes has no chunks".into());

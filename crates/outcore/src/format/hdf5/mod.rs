@@ -5,8 +5,8 @@
 //! filters are scattered pieces of the file, and only chunks with filters are
 //! decoded whole. NetCDF-4 files are HDF5 files.
 //!
-//! The path of a filtered chunk that is written: encoded, written where it was if it
-//! fits there and else to the end of the file, and at last its entry in the index is
+//! The path of a filtered chunk that is written: encoded, written where it was before it was
+//! where it is now, or to the end of the file, and at last its entry in the index is
 //! changed in its place (`index_in_file.rs`). New datasets with filters are made with
 //! an index that has an empty entry for every chunk (`write.rs`), so making one and
 //! changing one are the same, by any number of ranks.
@@ -40,14 +40,14 @@ mod tree;
 mod write;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use outcore_geometry::{Arrangement, Order};
 use outcore_storage::{Access, ChunkStore, Fragment, ScatteredStore, Store};
 
 use crate::codec::Codecs;
 use crate::descriptor::ArrayDescriptor;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::fields::{Parsed, Problem};
 use crate::format::value::number;
 use crate::format::{Opened, has_at, open_file};
@@ -82,24 +82,32 @@ pub(crate) fn is_file(path: &Path) -> bool {
     has_at(path, &SIGNATURE, &starts).unwrap_or(false)
 }
 
-/// Whether a file holds this dataset and no other.
+/// Whether a file holds this dataset, the groups on the way to it, and nothing else.
 pub(crate) fn holds_only(path: &Path, inner: &str) -> bool {
-    let nodes = list(path).unwrap_or_default();
-    let mut datasets = nodes.iter().filter(|node| node.dataset.is_some());
-    let same = |node: &Node| node.path.trim_matches('/') == inner.trim_matches('/');
-    matches!((datasets.next(), datasets.next()), (Some(node), None) if same(node))
+    let file = open_file(path, Access::ReadOnly).map(File::open);
+    matches!(file, Ok(Ok(file)) if tree::is_all(&file, inner).unwrap_or(false))
 }
 
+/// A group, or a dataset with what describes it, or why that cannot be opened.
+pub(crate) type Listed = (Node, Option<Result<ArrayDescriptor>>);
+
 /// The groups and datasets of a file.
-pub(crate) fn list(path: &Path) -> Result<Vec<Node>> {
-    let listed = open_file(path, Access::ReadOnly)
-        .map_err(|error| match error {
-            Error::Storage(error) => Problem::Store(error),
-            error => Problem::Text(error.to_string()),
-        })
-        .and_then(File::open)
-        .and_then(|file| tree::list(&file));
-    listed.map_err(Problem::of(path.display()))
+pub(crate) fn list(path: &Path) -> Result<Vec<Listed>> {
+    let store = open_file(path, Access::ReadOnly)?;
+    let nodes = File::open(Arc::clone(&store)).and_then(|file| tree::list(&file));
+    let nodes = nodes.map_err(Problem::of(path.display()))?.into_iter();
+    let described = |node: Node| {
+        let found = node.dataset.is_some().then(|| {
+            let name = format!("{}:{}", path.display(), node.path);
+            let found = |_: &File| Ok(node.address());
+            let opened = open_found(Arc::clone(&store), found, Access::ReadOnly);
+            let opened = opened.map_err(Problem::of(&name));
+            let opened = opened.and_then(|opened| opened.check(&name, path));
+            opened.map(|opened| opened.descriptor)
+        });
+        (node, found)
+    };
+    Ok(nodes.map(described).collect())
 }
 
 /// As `open`, for a file that is any store.
@@ -108,14 +116,33 @@ pub(crate) fn open_store(
     inner: Option<&str>,
     access: Access,
 ) -> Parsed<Opened> {
+    let found = |file: &File| match inner {
+        Some(inner) => tree::find(file, inner),
+        None => tree::only_dataset(file),
+    };
+    open_found(store, found, access)
+}
+
+/// Opens the dataset at the address that `find` finds.
+fn open_found(
+    store: Arc<dyn Store>,
+    find: impl FnOnce(&File) -> Parsed<u64>,
+    access: Access,
+) -> Parsed<Opened> {
     let locked = Arc::clone(&store);
+    if access == Access::ReadWrite {
+        locked.announce_writing()?;
+    }
     let _lock = lock_for_reading(&*locked)?;
     let file = File::open(store)?;
-    let address = match inner {
-        Some(inner) => tree::find(&file, inner)?,
-        None => tree::only_dataset(&file)?,
-    };
-    let header = ObjectHeader::read(&file.source, address)?;
+    if access == Access::ReadWrite && file.in_use {
+        return Err(
+            "it says that another program has it open for writing; if none has any more, \
+             'h5clear -s' corrects that"
+                .into(),
+        );
+    }
+    let header = ObjectHeader::read(&file.source, find(&file)?)?;
     let dataset = Dataset::read(&file, &header)?;
     let Data { store, start, tile } = dataset.data(&file, access)?;
     let (element_type, byte_order) = dataset.datatype.element()?;
@@ -275,16 +302,22 @@ impl<'a> Dataset<'a> {
         }
         let places = match access {
             Access::ReadOnly => Places::Known(entries),
-            Access::ReadWrite => Places::InFile(IndexInFile {
-                store: Arc::clone(&store),
-                addresses: Addresses {
-                    base: source.base,
-                    size: source.offset_size,
-                },
-                end: writable_end(file, &entries)?,
-                slots: chunk_index::slots(source, chunking, &grid)?,
-                most: chunks::most_stored(&grid),
-            }),
+            Access::ReadWrite => {
+                let end = writable_end(file, &entries)?;
+                // Where entries lead is read again when it is needed.
+                drop(entries);
+                Places::InFile(IndexInFile {
+                    store: Arc::clone(&store),
+                    addresses: Addresses {
+                        base: source.base,
+                        size: source.offset_size,
+                    },
+                    end,
+                    slots: chunk_index::slots(source, chunking, &grid)?,
+                    most: chunks::most_stored(&grid),
+                    moved: Mutex::default(),
+                })
+            }
         };
         let chunks = Arc::new(FilteredChunks::new(store, places, codecs, &grid, fill)?);
         let store: Arc<dyn Store> = match access {
@@ -306,9 +339,7 @@ fn writable_end(file: &File, chunks: &[(u64, Place)]) -> Parsed<EndOfFile> {
     {
         return Err("the file says that it ends before its chunks; it is damaged".into());
     }
-    if let Some(extension) = file.extension
-        && ObjectHeader::read(&file.source, extension)?.has(kind::FILE_SPACE)
-    {
+    if file.says(kind::FILE_SPACE)? {
         return Err(
             "the file keeps its own account of free space, which outcore does not; copy the \
              dataset with 'outcore convert', and write the copy"
@@ -320,3 +351,5 @@ fn writable_end(file: &File, chunks: &[(u64, Place)]) -> Parsed<EndOfFile> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_changes;

@@ -3,6 +3,8 @@
 //! Version 1 is what files of the default settings have; version 2 has
 //! signatures and checksums. Both go on in continuation blocks elsewhere.
 
+use std::collections::HashSet;
+
 use super::source::Source;
 use super::superblock::check;
 use crate::format::fields::{Fields, Parsed};
@@ -24,11 +26,13 @@ pub(crate) mod kind {
     pub(crate) const SYMBOL_TABLE: u16 = 0x11;
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
     pub(crate) const FILE_SPACE: u16 = 0x17;
+    pub(crate) const CACHE_IMAGE: u16 = 0x18;
 }
 
-/// A header of more blocks or bytes than this is not believed.
+/// A header of more blocks, bytes or messages than this is not believed.
 const MOST_BLOCKS: usize = 4096;
 const MOST_BYTES: usize = 64 << 20;
+const MOST_MESSAGES: usize = 1 << 17;
 
 /// One message.
 #[derive(Debug)]
@@ -68,11 +72,14 @@ impl ObjectHeader {
         let body = &whole[first as usize..(first + len) as usize];
         let covered = matches!(style, Style::Second { .. }).then_some((address, first + len));
         let mut waiting = header.take(source, body, (address + first, covered), style)?;
-        let (mut blocks, mut bytes) = (0, whole.len());
+        let (mut seen, mut bytes) = (HashSet::new(), whole.len());
         while let Some((address, len)) = waiting.pop() {
+            if !seen.insert(address) {
+                return Err("an object header leads back to itself; the file is damaged".into());
+            }
             let block = source.read(address, len)?;
-            (blocks, bytes) = (blocks + 1, bytes + block.len());
-            if blocks > MOST_BLOCKS || bytes > MOST_BYTES {
+            bytes += block.len();
+            if seen.len() > MOST_BLOCKS || bytes > MOST_BYTES {
                 return Err("an object header goes on without end; the file is damaged".into());
             }
             let more = match style {
@@ -121,6 +128,12 @@ impl ObjectHeader {
                 kind::CONTINUATION => {
                     let mut fields = Fields::little("a continuation message", data);
                     more.push((source.defined(&mut fields)?, source.length(&mut fields)?));
+                }
+                _ if self.messages.len() == MOST_MESSAGES => {
+                    return Err(format!(
+                        "an object header of more than {MOST_MESSAGES} messages is not believed"
+                    )
+                    .into());
                 }
                 _ => self.messages.push(Message {
                     kind,

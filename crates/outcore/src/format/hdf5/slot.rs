@@ -105,8 +105,9 @@ impl Slot {
         }))
     }
 
-    /// Changes the entry, and the checksum with it, in one write. The caller keeps
-    /// out others who change the same block.
+    /// Changes the entry, and the checksum with it, in one write, which begins at the
+    /// entry: so a program that dies in it leaves what comes before as it was. The caller
+    /// keeps out others who change the same block.
     pub(crate) fn write(
         &self,
         store: &dyn Store,
@@ -130,9 +131,10 @@ impl Slot {
         let mut block = vec![0; covered as usize + 4];
         store.read_at(start, &mut block)?;
         let (bytes, sum) = block.split_at_mut(covered as usize);
-        change(&mut bytes[(self.offset - start) as usize..][..end]);
+        let at = (self.offset - start) as usize;
+        change(&mut bytes[at..][..end]);
         sum.copy_from_slice(&lookup3(bytes).to_le_bytes());
-        store.write_at(start, &block)
+        store.write_at(self.offset, &block[at..])
     }
 
     /// Whether the entry lies in the block that its checksum covers.

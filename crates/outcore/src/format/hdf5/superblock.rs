@@ -7,6 +7,7 @@ use outcore_storage::Store;
 
 use super::checksum::lookup3;
 use super::end_of_file::EndOfFile;
+use super::object_header::{ObjectHeader, kind};
 use super::source::Source;
 use crate::format::fields::{Fields, Parsed};
 
@@ -16,6 +17,9 @@ pub(crate) const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 /// User blocks longer than this are not looked behind.
 const LONGEST_USER_BLOCK: u64 = 1 << 30;
 
+/// Flags of the newest superblock: open for writing, alone or with others who read.
+const IN_USE: u8 = 1 | 4;
+
 /// A file and the address of its root group's object header.
 #[derive(Debug)]
 pub(crate) struct File {
@@ -23,8 +27,10 @@ pub(crate) struct File {
     pub(crate) root: u64,
     /// Where it says where it ends.
     pub(crate) end: EndOfFile,
+    /// Whether it says that somebody has it open for writing.
+    pub(crate) in_use: bool,
     /// The object header of what a newer superblock says besides.
-    pub(crate) extension: Option<u64>,
+    extension: Option<u64>,
 }
 
 /// Finds the superblock of `store`, or `None` if it is not an HDF5 file.
@@ -51,6 +57,7 @@ impl File {
         let mut fields = Fields::little("the superblock", &bytes);
         fields.skip(SIGNATURE.len())?;
         let version = fields.u8()?;
+        let mut in_use = false;
         let (offset_size, length_size) = match version {
             0 | 1 => {
                 fields.skip(4)?;
@@ -64,7 +71,8 @@ impl File {
             }
             2 | 3 => {
                 let sizes = (fields.u8()?, fields.u8()?);
-                fields.skip(1)?;
+                let flags = fields.u8()?;
+                in_use = version == 3 && flags & IN_USE != 0;
                 sizes
             }
             _ => {
@@ -87,6 +95,7 @@ impl File {
         let mut end = EndOfFile {
             offset: start + end_at as u64,
             width: source.offset_size,
+            moved: start.wrapping_sub(base),
             covered: None,
         };
         let mut extension = None;
@@ -104,14 +113,31 @@ impl File {
             end.covered = Some((start, covered));
             root
         };
-        // A file behind something else may say that it begins at 0.
-        source.base = base.max(start);
-        Ok(Self {
+        // Where it was found counts: a user block may have come or gone since.
+        source.base = start;
+        let file = Self {
             source,
             root,
             end,
+            in_use,
             extension,
-        })
+        };
+        if file.says(kind::CACHE_IMAGE)? {
+            return Err(
+                "it was closed with an image of its metadata, which is newer than they are and is \
+                 not read; h5repack makes a copy without one"
+                    .into(),
+            );
+        }
+        Ok(file)
+    }
+
+    /// Whether a newer superblock has a message of this kind besides.
+    pub(crate) fn says(&self, kind: u16) -> Parsed<bool> {
+        match self.extension {
+            Some(address) => Ok(ObjectHeader::read(&self.source, address)?.has(kind)),
+            None => Ok(false),
+        }
     }
 }
 

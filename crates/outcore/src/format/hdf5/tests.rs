@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::array::Array;
+use crate::error::Error;
 
 /// The interpreter is `OUTCORE_TEST_PYTHON`, or `python3`; it must have h5py
 /// and netCDF4.
@@ -28,7 +29,7 @@ fn made_by_python() -> tempfile::TempDir {
 }
 
 /// All elements of a dataset, and the descriptor.
-fn contents(store: Arc<dyn Store>, inner: &str) -> Result<(ArrayDescriptor, Vec<u8>)> {
+pub(super) fn contents(store: Arc<dyn Store>, inner: &str) -> Result<(ArrayDescriptor, Vec<u8>)> {
     let opened = open_store(store, Some(inner), Access::ReadOnly).map_err(Problem::of(inner))?;
     let opened = opened.check(inner, Path::new("memory"))?;
     let len = opened.descriptor.check(inner)?.byte_len();
@@ -89,11 +90,15 @@ fn files_of_others_are_read() {
         let nodes = list(&path).unwrap();
         let of_many = nodes
             .iter()
-            .filter(|node| node.path.starts_with("/many/of/them/m"));
+            .filter(|(node, _)| node.path.starts_with("/many/of/them/m"));
         assert_eq!(of_many.count(), 300);
-        let tree = nodes.iter().find(|node| node.path == "/chunks/tree");
-        let (shape, words) = tree.unwrap().dataset.as_ref().unwrap();
+        let tree = nodes.iter().find(|(node, _)| node.path == "/chunks/tree");
+        let (node, described) = tree.unwrap();
+        let (shape, words) = node.dataset.as_ref().unwrap();
         assert_eq!((shape.as_slice(), words.as_str()), (&[40, 33][..], "f32"));
+        let described = described.as_ref().unwrap().as_ref().unwrap();
+        let opened = open(&path, Some("/chunks/tree"), Access::ReadOnly).unwrap();
+        assert_eq!(described, &opened.descriptor);
         let problem = open(&path, None, Access::ReadOnly).unwrap_err().to_string();
         assert!(problem.contains("/chunks/filtered"), "{problem}");
         let problem = open(&path, Some("/nothing"), Access::ReadOnly).unwrap_err();
@@ -172,7 +177,7 @@ fn datasets_of_others_are_written(folder: &Path, listed: &[Listed]) {
 }
 
 /// Runs a script to its end.
-fn checked_by_python(folder: &Path, script: &str) {
+pub(super) fn checked_by_python(folder: &Path, script: &str) {
     let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
     std::fs::write(
         folder.join("check.py"),
@@ -379,14 +384,25 @@ fn new_files_are_read_by_h5py() {
             for order in [crate::ByteOrder::Little, crate::ByteOrder::Big] {
                 number += 1;
                 let path = folder.path().join(format!("{number}.h5"));
-                let descriptor = ArrayDescriptor::new(&shape, element)
+                let mut descriptor = ArrayDescriptor::new(&shape, element)
                     .layout(layout.parse().unwrap())
                     .byte_order(order)
                     .attribute("units", "kelvin")
                     .attribute("list", json!([1, 2, 3]))
                     .attribute("half", 0.5)
                     .attribute("yes", true);
+                descriptor.fill_value = Some(match element.name() {
+                    "bool" => json!(true),
+                    "c64" | "c128" => json!([1.0, 0.0]),
+                    name if name.starts_with('f') => json!(1.0),
+                    _ => json!(1),
+                });
                 create("new", &path, "/group/data", &descriptor).unwrap();
+                // Room for all elements is there, and is zero.
+                let file = open_file(&path, Access::ReadOnly).unwrap();
+                let unwritten = contents(file, "/group/data").unwrap().1;
+                assert!(unwritten.iter().all(|byte| *byte == 0));
+                std::fs::copy(&path, folder.path().join(format!("new{number}.h5"))).unwrap();
                 let opened = open(&path, Some("/group/data"), Access::ReadWrite).unwrap();
                 let mut found = opened.descriptor.clone();
                 if element.size() == 1 {
@@ -405,6 +421,7 @@ fn new_files_are_read_by_h5py() {
                 script += &format!(
                     "d = h5py.File('{number}.h5')['group/data']\n\
                      assert d[()].astype(d.dtype.newbyteorder('<')).tobytes() == open('{number}.bin', 'rb').read(), {number}\n\
+                     assert d.fillvalue == 1 and not np.any(h5py.File('new{number}.h5')['group/data'][()]), {number}\n\
                      assert d.attrs['units'] == b'kelvin' and d.attrs['half'] == 0.5 and d.attrs['yes'] and list(d.attrs['list']) == [1, 2, 3]\n\
                      assert d.shape == tuple({shape:?}), d.shape\n"
                 );

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::Dataset;
+use super::attribute;
 use super::group::{Target, is_group, links};
 use super::object_header::{ObjectHeader, kind};
 use super::superblock::File;
@@ -13,6 +14,9 @@ const MOST_STEPS: usize = 16;
 
 /// Files with more objects are not listed.
 const MOST_OBJECTS: usize = 1 << 20;
+
+/// Nor are files with longer paths together; groups in groups make them long.
+const MOST_PATHS: usize = 64 << 20;
 
 /// A dataset or group of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,11 +126,31 @@ pub(crate) fn only_dataset(file: &File) -> Parsed<u64> {
     }
 }
 
+/// Whether the file has the dataset at a path, the groups on the way to it, and nothing
+/// else: no other names, and no attributes of these groups.
+pub(crate) fn is_all(file: &File, path: &str) -> Parsed<bool> {
+    let mut address = file.root;
+    for name in names(path) {
+        let header = ObjectHeader::read(&file.source, address)?;
+        match &links(&file.source, &header)?[..] {
+            [link] if link.name == name && !attribute::is_any(&file.source, &header)? => {
+                match link.target {
+                    Target::Object(next) => address = next,
+                    _ => return Ok(false),
+                }
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(ObjectHeader::read(&file.source, address)?.has(kind::LAYOUT))
+}
+
 /// All groups and datasets but the root; an object of several names once.
 pub(crate) fn list(file: &File) -> Parsed<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut seen = HashSet::from([file.root]);
     let mut waiting = vec![(String::new(), file.root)];
+    let mut bytes = 0;
     while let Some((path, address)) = waiting.pop() {
         let header = ObjectHeader::read(&file.source, address)?;
         if header.has(kind::LAYOUT) {
@@ -156,6 +180,14 @@ pub(crate) fn list(file: &File) -> Parsed<Vec<Node>> {
             {
                 if seen.len() > MOST_OBJECTS {
                     return Err(format!("more than {MOST_OBJECTS} objects are not listed").into());
+                }
+                bytes += path.len() + 1 + link.name.len();
+                if bytes > MOST_PATHS {
+                    return Err(format!(
+                        "objects whose paths have more than {MOST_PATHS} bytes together are not \
+                         listed; name one of its datasets, as in file.h5:/group/data"
+                    )
+                    .into());
                 }
                 waiting.push((format!("{path}/{}", link.name), target));
             }
