@@ -210,13 +210,7 @@ impl Convert {
             descriptor.byte_order = byte_order;
         }
         if let Some(element_type) = self.element_type {
-            // What stands for missing elements may be no number of the new type.
-            if element_type != descriptor.element_type {
-                descriptor.fill_value = None;
-            }
-            descriptor.element_type = element_type;
-            let size = element_type.size() as usize;
-            descriptor.codecs = descriptor.codecs.for_elements(size);
+            descriptor = descriptor.converted(element_type);
         }
         self.chunking.apply(&mut descriptor);
         self.checksums.apply(&mut descriptor);

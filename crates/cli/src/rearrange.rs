@@ -252,7 +252,7 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
     } else if has_chunks(output) {
         descriptor.shard = old.shard.clone();
         descriptor.codecs = match output.starts_with("zarr2:") {
-            true => old.codecs.clone(),
+            true => old.codecs.in_zarr2(),
             false => old.codecs.in_zarr3(),
         };
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use outcore::{Array, Error, Pattern, Pieces, Result, Section, reorder};
+use outcore::{Array, Error, Pattern, Pieces, Result, Section, hidden_name, reorder};
 
 use crate::memory::Room;
 use crate::ranks::until_closed;
@@ -38,7 +38,8 @@ impl Lines<'_> {
         };
         let path = Path::new(output);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = path.with_file_name(format!(".{}-{name}", std::process::id()));
+        let temporary =
+            path.with_file_name(hidden_name(&format!("{}-", std::process::id()), &name, ""));
         let file = File::create(&temporary).map_err(failed)?;
         let mut out = BufWriter::new(&file);
         let outcome = self

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use outcore::{Error, Result};
+use outcore::{Error, Result, hidden_name};
 
 /// Writes a file under another name beside `name`, in place of which it then
 /// goes; nothing is left if that fails. What is no file, such as a pipe, is
@@ -21,7 +21,8 @@ pub(crate) fn write(name: &str, fill: impl FnOnce(&File) -> io::Result<()>) -> R
         return fill(&file).map_err(failed);
     }
     let last = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{}-{last}", std::process::id()));
+    let temporary =
+        path.with_file_name(hidden_name(&format!("{}-", std::process::id()), &last, ""));
     let file = File::create(&temporary).map_err(failed)?;
     let outcome = fill(&file)
         .and_then(|()| file.sync_all())

@@ -5,7 +5,7 @@
 //! | anything to a float | the nearest value; beyond the largest it does not fit |
 //! | float to integer | the fraction is cut off; what is out of range does not fit, a NaN never does |
 //! | integer to integer | out of range does not fit |
-//! | anything to bool | 0 and 1 fit |
+//! | anything to bool | 0 and 1 fit, and nothing between them |
 //! | complex to others | its imaginary part must be 0, always |
 //!
 //! What does not fit is refused, or becomes the nearest value that does
@@ -113,6 +113,13 @@ impl Number for bool {
     }
 
     fn put(number: Wide, bytes: &mut [u8], fit: Fit) -> bool {
+        // Here a fraction is not cut off: 0.7 is no flag, and the nearest is 1.
+        let number = match (real(number), fit) {
+            (Some(Wide::Real(value)), Fit::Refuse) if value != 0.0 && value != 1.0 => return false,
+            (Some(Wide::Real(value)), Fit::Saturate) => Wide::Real(value.round()),
+            (Some(other), _) => other,
+            (None, _) => return false,
+        };
         let Some(value) = whole(number, (0, 1), fit) else {
             return false;
         };
@@ -273,6 +280,34 @@ mod tests {
             ),
             Err(0)
         );
+    }
+
+    #[test]
+    fn only_0_and_1_are_flags() {
+        let flag = |value: f64, fit| {
+            let mut flag = [9];
+            let bytes = value.to_ne_bytes();
+            let done = convert(
+                (ElementType::F64, &bytes),
+                (ElementType::Bool, &mut flag),
+                fit,
+            );
+            done.ok().map(|()| flag[0])
+        };
+        for (value, refused, nearest) in [
+            (0.0, Some(0), Some(0)),
+            (-0.0, Some(0), Some(0)),
+            (1.0, Some(1), Some(1)),
+            (0.4, None, Some(0)),
+            (0.5, None, Some(1)),
+            (1.9, None, Some(1)),
+            (-0.9, None, Some(0)),
+            (f64::INFINITY, None, Some(1)),
+            (f64::NAN, None, None),
+        ] {
+            assert_eq!(flag(value, Fit::Refuse), refused, "{value}");
+            assert_eq!(flag(value, Fit::Saturate), nearest, "{value}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::codec::Codecs;
 use crate::element::{ByteOrder, ElementType};
 use crate::error::{Error, Result};
+use crate::format::zarr::fill_bytes;
 use crate::placement::LocalPlacement;
 use crate::placement::parts::Parts;
 
@@ -108,6 +109,20 @@ impl ArrayDescriptor {
     /// With one file a rank.
     pub fn placed(mut self, placement: LocalPlacement) -> Self {
         self.local = Some(placement);
+        self
+    }
+
+    /// With the elements converted to another type: without a fill value, and without a
+    /// `_FillValue` that is no number of the new type.
+    pub fn converted(mut self, element_type: ElementType) -> Self {
+        if element_type != self.element_type {
+            self.fill_value = None;
+            let fits = |value: &Value| fill_bytes(value, element_type, ByteOrder::NATIVE).is_ok();
+            self.attributes
+                .retain(|name, value| name != "_FillValue" || fits(value));
+        }
+        self.element_type = element_type;
+        self.codecs = self.codecs.for_elements(element_type.size() as usize);
         self
     }
 

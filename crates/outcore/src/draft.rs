@@ -20,6 +20,7 @@ use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::location::USUAL_DATASET;
 use crate::format::{Location, hdf5, native, netcdf, npy, place, tiff, zarr};
+use crate::hidden_name::hidden_name;
 use crate::verify;
 
 /// An array under construction; it can be used like an [`Array`].
@@ -447,8 +448,8 @@ fn beside(path: &Path) -> Result<PathBuf> {
             "this is not the name of a file or directory",
         )
     })?;
-    let name = name.to_string_lossy();
-    Ok(parent(path).join(format!(".{}-{name}", native::new_id())))
+    let id = format!("{}-", native::new_id());
+    Ok(parent(path).join(hidden_name(&id, &name.to_string_lossy(), "")))
 }
 
 pub(crate) fn parent(path: &Path) -> &Path {

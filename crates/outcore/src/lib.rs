@@ -49,6 +49,7 @@ mod fill;
 mod format;
 mod fresh;
 mod global;
+mod hidden_name;
 mod interrupt;
 mod irregular;
 pub mod passion;
@@ -90,6 +91,7 @@ pub use global::{
     SharedFile, Spread, State, TaskPool, Unwritten,
 };
 pub use half::f16;
+pub use hidden_name::hidden_name;
 pub use interrupt::{interrupted, stop_on_signals};
 pub use irregular::{
     Combine, Groups, Indices, Inspector, Irregular, Localized, Number, PipelineModel,

@@ -531,3 +531,90 @@ fn new_files_are_made_whole_or_refused() {
     }
     assert!(!folder.path().join("a.nc").exists());
 }
+
+#[test]
+fn attributes_that_the_library_would_not_open_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = name(folder.path(), "a.nc");
+    let with = |element, key: &str, value: serde_json::Value| {
+        let descriptor = ArrayDescriptor::new(&[3], element).attribute(key, value);
+        let made = Array::create(&name, &descriptor).map_err(|error| error.to_string())?;
+        std::fs::remove_file(&name).unwrap();
+        Ok::<_, String>(made.descriptor().attributes.get(key).cloned())
+    };
+    let (whole, float) = (ElementType::I16, ElementType::F32);
+    for key in ["k".repeat(256), "a/b".into(), "ä b".into()] {
+        assert_eq!(with(whole, &key, json!(1)), Ok(Some(json!(1))), "{key}");
+    }
+    for key in ["k".repeat(257), "".into(), "a\tb".into()] {
+        let problem = with(whole, &key, json!(1)).unwrap_err();
+        assert!(problem.contains("name of a NetCDF attribute"), "{problem}");
+    }
+    for (element, value, found) in [
+        (whole, json!(-999.0), json!(-999)),
+        (whole, json!([7]), json!(7)),
+        (float, json!(-999), json!(-999.0)),
+        (float, json!("NaN"), json!("NaN")),
+        (ElementType::U8, json!(""), json!(0)),
+        (ElementType::U8, json!("-"), json!(45)),
+    ] {
+        let made = with(element, "_FillValue", value.clone());
+        assert_eq!(made, Ok(Some(found)), "{value}");
+    }
+    for value in [
+        json!(1e20),
+        json!("NaN"),
+        json!(0.5),
+        json!(40_000),
+        json!([1, 2]),
+        json!("x"),
+    ] {
+        let problem = with(whole, "_FillValue", value).unwrap_err();
+        assert!(
+            problem.contains("must be one number of the variable's type, i16"),
+            "{problem}"
+        );
+        assert!(!std::path::Path::new(&name).exists());
+    }
+    let converted = |value: serde_json::Value| {
+        let descriptor =
+            ArrayDescriptor::new(&[3], ElementType::F64).attribute("_FillValue", value);
+        descriptor
+            .attribute("units", "K")
+            .converted(whole)
+            .attributes
+            .len()
+    };
+    assert_eq!(converted(json!(-999.0)), 2);
+    assert_eq!(converted(json!(1e20)), 1);
+}
+
+#[test]
+fn headers_are_read_up_to_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = name(folder.path(), "a.nc");
+    // Global attributes without values.
+    let many = 1_500_000u32;
+    let mut bytes = b"CDF\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x0c".to_vec();
+    bytes.extend(many.to_be_bytes());
+    let empty = [&[0u8; 4][..], &2u32.to_be_bytes(), &[0; 4]].concat();
+    bytes.extend(empty.repeat(many as usize));
+    bytes.extend([0; 8]);
+    std::fs::write(&name, &bytes).unwrap();
+    let problem = list(&name).unwrap_err().to_string();
+    assert!(problem.contains("16 MiB are read"), "{problem}");
+}
+
+#[test]
+fn names_may_be_as_long_as_file_systems_allow() {
+    let folder = tempfile::tempdir().unwrap();
+    let descriptor = ArrayDescriptor::new(&[3], ElementType::F32);
+    for ending in [".nc", ".npy", ".oc", ".zarr", ".h5"] {
+        for letter in ["n", "ö"] {
+            let text = letter.repeat((255 - ending.len()) / letter.len()) + ending;
+            let array = Array::create(&name(folder.path(), &text), &descriptor).unwrap();
+            assert_eq!(array.shape(), [3]);
+        }
+    }
+    assert_eq!(folder.path().read_dir().unwrap().count(), 10);
+}

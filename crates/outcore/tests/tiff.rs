@@ -463,6 +463,240 @@ fn what_is_not_supported_is_named() {
     assert!(problem.contains("only read"), "{problem}");
 }
 
+/// The bytes with a change of each entry that has one value: `change` gets the tag
+/// and the number of its page, and gives the new tag and value.
+fn changed(case: &Case, change: impl Fn(u64, u64) -> Option<(u64, u64)>) -> Vec<u8> {
+    let mut bytes = case.build().bytes;
+    for tag in 256..340 {
+        let entry = [case.number(tag, 2), case.number(4, 2), case.number(1, 4)].concat();
+        let places = bytes.windows(8).enumerate();
+        let places: Vec<usize> = places
+            .filter(|(_, window)| *window == entry)
+            .map(|(at, _)| at)
+            .collect();
+        for (page, at) in places.into_iter().enumerate() {
+            if let Some((tag, value)) = change(tag, page as u64) {
+                bytes[at..at + 2].copy_from_slice(&case.number(tag, 2));
+                bytes[at + 8..at + 12].copy_from_slice(&case.number(value, 4));
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn volumes_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for depth in [32997, 32998] {
+        // Whether samples stand together does not matter for one.
+        let bytes = changed(&plain(), |tag, _| (tag == 284).then_some((depth, 8)));
+        let problem = Array::open(&put(folder.path(), &bytes)).unwrap_err();
+        assert!(
+            problem.to_string().contains("are volumes (ImageDepth)"),
+            "{problem}"
+        );
+        let bytes = changed(&plain(), |tag, _| (tag == 284).then_some((depth, 1)));
+        Array::open(&put(folder.path(), &bytes)).unwrap();
+    }
+}
+
+#[test]
+fn pages_that_differ_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut strips = plain();
+    (strips.compression, strips.rows) = (8, 2);
+    let mut tiles = strips.clone();
+    tiles.tile = Some((2, 5));
+    let mut planes = strips.clone();
+    (planes.samples, planes.planar, planes.rows) = (2, true, 4);
+    for (case, tags, words) in [
+        (
+            &strips,
+            &[(317, 2)][..],
+            "is 4x5 of 1 u16, deflate, with predictor 2, but the pages before are 4x5 of 1 u16, \
+             deflate, with no predictor;",
+        ),
+        (&strips, &[(278, 3)], "in strips of 3 rows, but"),
+        (&tiles, &[(323, 3)], "in tiles of 3x5, but"),
+        (
+            &planes,
+            &[(284, 1), (278, 2)],
+            "with samples together, in strips of 2 rows, but",
+        ),
+    ] {
+        let bytes = changed(case, |tag, page| {
+            let found = tags.iter().find(|(other, _)| *other == tag);
+            found.copied().filter(|_| page == 1)
+        });
+        let problem = Array::open(&put(folder.path(), &bytes)).unwrap_err();
+        assert!(problem.to_string().contains(words), "{problem}");
+    }
+}
+
+/// A page of bytes in strips of so many rows, or in square tiles; each is in the
+/// file, or has a length of 0, or nothing at all.
+#[derive(Clone)]
+enum Piece {
+    Stored(Vec<u8>),
+    WithoutLength(Vec<u8>),
+    Nowhere,
+}
+
+fn page(
+    [height, width]: [u64; 2],
+    rows: Result<u64, u64>,
+    compression: u64,
+    pieces: &[Piece],
+) -> Vec<u8> {
+    let mut bytes = b"II\x2a\0\0\0\0\0".to_vec();
+    let (mut offsets, mut lengths) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        let (data, offset, len) = match piece {
+            Piece::Stored(data) => (&data[..], bytes.len(), data.len()),
+            Piece::WithoutLength(data) => (&data[..], bytes.len(), 0),
+            Piece::Nowhere => (&[][..], 0, 0),
+        };
+        bytes.extend(data);
+        offsets.push(offset as u64);
+        lengths.push(len as u64);
+    }
+    let mut tags = vec![
+        (256, vec![width]),
+        (257, vec![height]),
+        (258, vec![8]),
+        (259, vec![compression]),
+    ];
+    match rows {
+        Ok(rows) => tags.extend([(273, offsets), (278, vec![rows]), (279, lengths)]),
+        Err(side) => tags.extend([
+            (322, vec![side]),
+            (323, vec![side]),
+            (324, offsets),
+            (325, lengths),
+        ]),
+    }
+    let case = plain();
+    let mut directory = case.number(tags.len() as u64, 2);
+    for (tag, values) in tags {
+        let list: Vec<u8> = values.iter().flat_map(|n| case.number(*n, 4)).collect();
+        directory.extend(
+            [
+                case.number(tag, 2),
+                case.number(4, 2),
+                case.number(values.len() as u64, 4),
+            ]
+            .concat(),
+        );
+        match values.len() {
+            1 => directory.extend(list),
+            _ => {
+                directory.extend(case.number(bytes.len() as u64, 4));
+                bytes.extend(list);
+            }
+        }
+    }
+    let here = case.number(bytes.len() as u64, 4);
+    bytes[4..8].copy_from_slice(&here);
+    bytes.extend(directory);
+    bytes.extend([0; 4]);
+    bytes
+}
+
+#[test]
+fn short_last_strips_and_missing_tiles_are_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |bytes: Vec<u8>| {
+        let array = Array::open(&put(folder.path(), &bytes)).unwrap();
+        array.read::<u8>(&array.whole()).unwrap()
+    };
+    // Zeros but the last row, which has its own strip.
+    for compression in [8, 50000] {
+        let stored = |data: &[u8]| Piece::Stored(compressed(compression, data));
+        let pieces = [stored(&vec![0; 20_000_000]), stored(&[7; 2000])];
+        let found = read(page([10_001, 2000], Ok(10_000), compression, &pieces));
+        assert!(found[..20_000_000].iter().all(|byte| *byte == 0));
+        assert!(found[20_000_000..] == [7; 2000]);
+    }
+    let tile = Piece::Stored(compressed(50000, &vec![7; 1 << 22]));
+    let pieces = [Piece::Nowhere, tile];
+    let found = read(page([2048, 4096], Err(2048), 50000, &pieces));
+    assert!(
+        found
+            .chunks(4096)
+            .all(|row| row[..2048] == [0; 2048] && row[2048..] == [7; 2048])
+    );
+    let pieces = [Piece::Nowhere];
+    let bytes = page([10_000, 10_000], Err(10_000), 50000, &pieces);
+    let problem = Array::open(&put(folder.path(), &bytes)).unwrap_err();
+    assert!(problem.to_string().contains("not believed"), "{problem}");
+}
+
+#[test]
+fn what_was_never_written_is_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |bytes: &[u8]| Array::open(&put(folder.path(), bytes));
+    let whole = [[1; 16], [2; 16], [3; 16]];
+    for compression in [1, 8] {
+        for rows in [Ok(4), Err(4)] {
+            for lacking in 0..3 {
+                for nowhere in [true, false] {
+                    let mut pieces =
+                        whole.map(|data| Piece::Stored(compressed(compression, &data)));
+                    let mut expected = whole.concat();
+                    expected[16 * lacking..][..16].fill(0);
+                    pieces[lacking] = match nowhere {
+                        true => Piece::Nowhere,
+                        false => Piece::WithoutLength(vec![9; 16]),
+                    };
+                    let array = open(&page([12, 4], rows, compression, &pieces)).unwrap();
+                    let found: Vec<u8> = array.read(&array.whole()).unwrap();
+                    assert_eq!(
+                        found, expected,
+                        "{compression} {rows:?} {lacking} {nowhere}"
+                    );
+                }
+            }
+        }
+    }
+    let array = open(&page([8, 4], Ok(4), 1, &[Piece::Nowhere, Piece::Nowhere])).unwrap();
+    assert_eq!(array.read::<u8>(&array.whole()).unwrap(), [0; 32]);
+    // Nobody knows whether these are zeros.
+    let unsaid = Piece::WithoutLength(vec![9; 16]);
+    let problem = open(&page([8, 4], Ok(4), 1, &[unsaid.clone(), unsaid])).unwrap_err();
+    assert!(
+        problem.to_string().contains("all of them have 0 bytes"),
+        "{problem}"
+    );
+    // Whole pages, the last among them.
+    let mut case = plain();
+    case.rows = 4;
+    let built = case.build();
+    for lacking in 0..3 {
+        let bytes = changed(&case, |tag, page| {
+            let gone = matches!(tag, 273 | 279) && page == lacking;
+            gone.then_some((tag, 0))
+        });
+        let array = open(&bytes).unwrap();
+        let mut expected = built.content.clone();
+        expected[40 * lacking as usize..][..40].fill(0);
+        let mut found = vec![0; expected.len()];
+        array.read_bytes(&array.whole(), &mut found).unwrap();
+        assert_eq!(found, expected, "{lacking}");
+    }
+}
+
+#[test]
+fn what_is_said_of_samples_is_as_long_as_they_are_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = plain();
+    let mut bytes = case.build().bytes;
+    let entry = [case.number(258, 2), case.number(4, 2), case.number(1, 4)].concat();
+    let at = bytes.windows(8).position(|window| window == entry).unwrap();
+    bytes[at + 4..at + 8].copy_from_slice(&case.number(65535, 4));
+    let problem = Array::open(&put(folder.path(), &bytes)).unwrap_err();
+    assert!(problem.to_string().contains("at most 16"), "{problem}");
+}
+
 #[test]
 fn small_files_do_not_ask_for_large_memory() {
     let folder = tempfile::tempdir().unwrap();

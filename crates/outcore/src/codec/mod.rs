@@ -13,6 +13,7 @@ mod blosc;
 mod checksum;
 mod compressors;
 mod lz4;
+mod lzf;
 mod shuffle;
 mod text;
 mod translated;
@@ -51,6 +52,8 @@ pub enum Codec {
     Blosc(Blosc),
     /// LZ4 as numcodecs has it: the length before one block.
     Lz4,
+    /// LZF, of h5py: HDF5 files that have it are read and changed, none are made.
+    Lzf,
     /// CRC32C behind the bytes.
     Crc32c,
     /// Fletcher's checksum as HDF5 has it, behind the bytes.
@@ -98,6 +101,7 @@ impl Codec {
             }
             Self::Blosc(blosc) => blosc.compress(data, out),
             Self::Lz4 => lz4::compress(data, out),
+            Self::Lzf => lzf::compress(data, out),
             Self::Crc32c => {
                 out.extend_from_slice(data);
                 out.extend_from_slice(&crc32c::crc32c(data).to_le_bytes());
@@ -126,6 +130,7 @@ impl Codec {
             Self::Zstd { .. } => compressors::zstd_decompress(data, out),
             Self::Blosc(_) => blosc::decompress(data, out),
             Self::Lz4 => lz4::decompress(data, out),
+            Self::Lzf => lzf::decompress(data, out),
             Self::Crc32c | Self::Fletcher32 => {
                 let bytes = self.checked(data)?;
                 if bytes.len() != out.len() {
@@ -294,6 +299,14 @@ mod tests {
         ]
         .iter()
         .map(|text| text.parse::<Codecs>().unwrap().for_elements(4))
+        .chain([
+            Codecs(vec![Codec::Lzf]),
+            Codecs(vec![
+                Codec::Shuffle { width: 4 },
+                Codec::Lzf,
+                Codec::Fletcher32,
+            ]),
+        ])
         .collect()
     }
 

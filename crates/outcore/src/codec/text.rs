@@ -31,6 +31,7 @@ impl fmt::Display for Codec {
                 blosc.shuffle.name()
             ),
             Self::Lz4 => f.write_str("lz4"),
+            Self::Lzf => f.write_str("lzf"),
             Self::Crc32c => f.write_str("crc32c"),
             Self::Fletcher32 => f.write_str("fletcher32"),
         }

@@ -19,13 +19,22 @@ impl Codecs {
                     shuffle |= blosc.shuffle != BloscShuffle::None;
                     deflate = Some(USUAL_LEVEL);
                 }
-                Codec::Zstd { .. } | Codec::Lz4 => deflate = Some(USUAL_LEVEL),
+                Codec::Zstd { .. } | Codec::Lz4 | Codec::Lzf => deflate = Some(USUAL_LEVEL),
             }
         }
         let shuffle = shuffle.then_some(Codec::Shuffle { width: 0 });
         let deflate = deflate.map(|level| Codec::Deflate { level });
         let sum = sum.then_some(Codec::Fletcher32);
         Self([shuffle, deflate, sum].into_iter().flatten().collect())
+    }
+
+    /// The same for Zarr 2, which has all but LZF.
+    pub fn in_zarr2(&self) -> Self {
+        let steps = self.steps().iter().map(|step| match step {
+            Codec::Lzf => Codec::Lz4,
+            other => *other,
+        });
+        Self(steps.collect())
     }
 
     /// The nearest that every library of Zarr 3 reads: deflate in the form of gzip,
@@ -35,6 +44,7 @@ impl Codecs {
         let steps = self.steps().iter().filter_map(|step| match step {
             Codec::Shuffle { .. } => None,
             Codec::Deflate { level } => Some(Codec::Gzip { level: *level }),
+            Codec::Lzf => Some(Codec::Gzip { level: USUAL_LEVEL }),
             Codec::Fletcher32 => Some(Codec::Crc32c),
             other => Some(*other),
         });
@@ -49,7 +59,7 @@ impl Codecs {
             Codec::Deflate { .. } | Codec::Zstd { .. } => Ok(1),
             Codec::Fletcher32 => Ok(2),
             other => Err(format!(
-                "HDF5 files have no filter '{other}'; theirs are shuffle, deflate:LEVEL, \
+                "new HDF5 files have no filter '{other}'; theirs are shuffle, deflate:LEVEL, \
                  zstd:LEVEL and fletcher32, as in shuffle,deflate:4"
             )),
         };
@@ -93,6 +103,15 @@ mod tests {
             assert_eq!(codecs(text).in_hdf5().to_string(), hdf5);
             assert_eq!(codecs(text).in_zarr3().to_string(), zarr);
         }
+    }
+
+    #[test]
+    fn lzf_is_of_hdf5_alone() {
+        let lzf = Codecs(vec![Codec::Shuffle { width: 4 }, Codec::Lzf]);
+        assert_eq!(lzf.in_hdf5().to_string(), "shuffle,deflate:4");
+        assert_eq!(lzf.in_zarr2().to_string(), "shuffle,lz4");
+        assert_eq!(lzf.in_zarr3().to_string(), "gzip:4");
+        assert!(lzf.as_filters().unwrap_err().contains("'lzf'"));
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub(crate) fn open(path: &Path, access: Access) -> Result<Opened> {
     }
     let mut header = vec![0; header_len as usize];
     store.read_at(header_start, &mut header)?;
-    let descriptor = parse_header(&header).map_err(|problem| Error::format(&array, problem))?;
+    let descriptor =
+        parse_header(prefix[6], &header).map_err(|problem| Error::format(&array, problem))?;
     Opened {
         descriptor,
         store,
@@ -77,11 +78,14 @@ fn header_extent(prefix: &[u8]) -> Result<(u64, u64), String> {
     }
 }
 
-/// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
-fn parse_header(header: &[u8]) -> Result<ArrayDescriptor, String> {
-    let text = std::str::from_utf8(header)
-        .map_err(|_| "the .npy header is not text")?
-        .trim();
+/// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, which is
+/// UTF-8 from version 3 on, and Latin-1 before.
+fn parse_header(version: u8, header: &[u8]) -> Result<ArrayDescriptor, String> {
+    let text = match version {
+        1 | 2 => header.iter().map(|byte| char::from(*byte)).collect(),
+        _ => String::from_utf8(header.to_vec()).map_err(|_| "the .npy header is not text")?,
+    };
+    let text = text.trim();
     let inner = text
         .strip_prefix('{')
         .and_then(|rest| rest.strip_suffix('}'))
@@ -289,7 +293,10 @@ mod tests {
                     if element.size() == 1 {
                         descriptor.byte_order = ByteOrder::NATIVE;
                     }
-                    assert_eq!(parse_header(&bytes[start as usize..]).unwrap(), descriptor);
+                    assert_eq!(
+                        parse_header(1, &bytes[start as usize..]).unwrap(),
+                        descriptor
+                    );
                 }
             }
         }
@@ -323,7 +330,7 @@ mod tests {
             ("{'colour': 'red'}", "'colour'"),
             ("{'descr' '<f4'}", "':' is missing"),
         ] {
-            let message = parse_header(header.as_bytes()).unwrap_err();
+            let message = parse_header(3, header.as_bytes()).unwrap_err();
             assert!(
                 message.contains(part.trim_matches('\'')),
                 "{header} -> {message}"
@@ -331,10 +338,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn older_headers_are_latin_1() {
+        let header =
+            b"{'descr': [('gr\xf6\xdfe', '<f4')], 'fortran_order': False, 'shape': (3,), }";
+        for version in [1, 2] {
+            let problem = parse_header(version, header).unwrap_err();
+            assert!(problem.contains("records"), "{problem}");
+        }
+        let problem = parse_header(3, header).unwrap_err();
+        assert!(problem.contains("not text"), "{problem}");
+    }
+
     proptest! {
         #[test]
         fn any_header_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
-            let _ = parse_header(&bytes);
+            let _ = parse_header(1, &bytes);
+            let _ = parse_header(3, &bytes);
             let _ = header_extent(&bytes[..bytes.len().min(12)]);
         }
 
@@ -342,7 +362,7 @@ mod tests {
         fn likely_headers_are_read_or_refused(
             text in "\\{?('(descr|shape|fortran_order)'[: ]{0,2}('[<>|]?[fiuc][0-9]'|True|False|\\([0-9, -]{0,9}\\)),? ?){0,4}\\}?"
         ) {
-            let _ = parse_header(text.as_bytes());
+            let _ = parse_header(3, text.as_bytes());
         }
     }
 }

@@ -18,6 +18,7 @@ use super::schedule::Schedule;
 use super::windows::{Domains, Windows};
 use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::hidden_name::hidden_name;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"OUTCSCHD");
 const VERSION: u64 = 1;
@@ -249,7 +250,7 @@ fn word(bytes: &[u8]) -> u64 {
 
 fn draft_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.partial"))
+    path.with_file_name(hidden_name("", &name, ".partial"))
 }
 
 fn write_words(path: &Path, first: u64, words: &[u64]) -> io::Result<()> {

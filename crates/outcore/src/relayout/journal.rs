@@ -24,6 +24,7 @@ use super::leg::Leg;
 use super::plan::Decision;
 use crate::draft::{parent, sync_directory};
 use crate::error::{Error, Result};
+use crate::hidden_name::hidden_name;
 
 /// Blocks that are complete are synced and marked this often.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -89,7 +90,7 @@ impl Journal {
     /// Where the journal of the array at `output` is.
     pub(super) fn place(output: &Path) -> PathBuf {
         let name = output.file_name().unwrap_or_default().to_string_lossy();
-        parent(output).join(format!(".{name}.journal"))
+        parent(output).join(hidden_name("", &name, ".journal"))
     }
 
     /// The journal that another run has left, which keeps it; `None` if there is

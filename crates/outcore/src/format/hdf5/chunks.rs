@@ -10,7 +10,7 @@ use outcore_storage::{Chunks, Error, RangeLock, Result, Store};
 use super::chunk_index::{Grid, Place};
 use super::filters::Filter;
 use super::index_in_file::IndexInFile;
-use crate::codec::{Codec, Codecs};
+use crate::codec::{Blosc, BloscCompressor, BloscShuffle, Codec, Codecs};
 use crate::format::fields::Parsed;
 
 /// Stored chunks longer than their content by more than this are not believed.
@@ -70,19 +70,53 @@ pub(crate) fn codecs(filters: &[Filter], element: u64) -> Parsed<Codecs> {
             })
         }
         3 => Ok(Codec::Fletcher32),
+        32000 => Ok(Codec::Lzf),
+        32001 => blosc(filter).map(Codec::Blosc),
         32015 => Ok(Codec::Zstd {
             level: setting(filter, 0).unwrap_or(3).min(22) as i32,
             checksum: false,
         }),
         _ => Err(format!(
             "its chunks are stored with the filter {}, which is not supported; rewrite it with \
-             shuffle, deflate (gzip), zstd, fletcher32 or without filters, as h5repack does",
+             shuffle, deflate (gzip), fletcher32 or without filters, as h5repack does",
             filter.words()
         )
         .into()),
     });
     let steps: Vec<Codec> = steps.collect::<Parsed<_>>()?;
     Ok(Codecs::new(steps)?)
+}
+
+/// Blosc's settings: versions of the filter and of Blosc, bytes of an element and of
+/// a chunk, level, shuffle, compressor. Decoding needs none of them.
+fn blosc(filter: &Filter) -> Parsed<Blosc> {
+    let setting = |at: usize, usual: u32| filter.settings.get(at).copied().unwrap_or(usual);
+    Ok(Blosc {
+        compressor: match setting(6, 0) {
+            0 => BloscCompressor::BloscLz,
+            1 => BloscCompressor::Lz4,
+            2 => BloscCompressor::Lz4hc,
+            4 => BloscCompressor::Zlib,
+            5 => BloscCompressor::Zstd,
+            number => {
+                return Err(format!(
+                    "its chunks are stored by Blosc with the compressor {number}{}, which is not \
+                     supported; rewrite it with shuffle, deflate (gzip) or without filters, as \
+                     h5repack does",
+                    if number == 3 { " (Snappy)" } else { "" }
+                )
+                .into());
+            }
+        },
+        level: setting(4, 5).min(9) as u8,
+        shuffle: match setting(5, 1) {
+            0 => BloscShuffle::None,
+            2 => BloscShuffle::Bit,
+            _ => BloscShuffle::Byte,
+        },
+        type_size: setting(2, 1) as usize,
+        block_size: 0,
+    })
 }
 
 impl FilteredChunks {

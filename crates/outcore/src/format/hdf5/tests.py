@@ -5,7 +5,12 @@ import json
 
 import h5py
 import netCDF4
+import numcodecs
 import numpy as np
+
+# netCDF4 brings filters for its own library, which fail in that of h5py.
+while h5py.h5pl.size():
+    h5py.h5pl.remove(0)
 
 TYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
 NAMES = "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 f32 f64 c64 c128".split()
@@ -17,8 +22,9 @@ def values(shape, dtype):
     return (np.arange(count) * 37 % 101).astype(dtype).reshape(shape)
 
 
-def remember(file, name, dataset):
-    elements = np.asarray(dataset[()])
+def remember(file, name, dataset, elements=None):
+    if elements is None:
+        elements = np.asarray(dataset[()])
     dtype = elements.dtype.newbyteorder("<")
     data = f"{len(listed)}.bin"
     elements.astype(dtype).tofile(data)
@@ -49,6 +55,8 @@ for number, libver in enumerate(bounds):
             "grows_packed": {"maxshape": (40, None), "compression": 1},
             "grows_twice": {"maxshape": (None, None)},
             "grows_twice_packed": {"maxshape": (None, None), "compression": 1},
+            "lzf": {"compression": "lzf"},
+            "lzf_filtered": {"compression": "lzf", "shuffle": True, "fletcher32": True},
             "limited": {"maxshape": (90, 71)},
             "limited_packed": {"maxshape": (90, 71), "compression": 1},
         }.items():
@@ -80,6 +88,27 @@ for number, libver in enumerate(bounds):
             f.id, b"compact", h5py.h5t.NATIVE_FLOAT, h5py.h5s.create_simple((40, 33)), compact
         )
         made.write(h5py.h5s.ALL, h5py.h5s.ALL, x)
+        noise = (np.arange(9000, dtype="u4") * 2654435761 >> 7).astype("u4")
+        f.create_dataset("noise", data=noise, chunks=(1000,), compression="lzf")
+        for number_of, compressor in enumerate(["blosclz", "lz4", "lz4hc", None, "zlib", "zstd"]):
+            if compressor is None:
+                continue
+            for shuffle in range(3):
+                # h5py has no such filter: chunks are stored as they would come from it.
+                blosc = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                blosc.set_chunk((20, 33))
+                settings = (2, 2, 4, 20 * 33 * 4, 5, shuffle, number_of)
+                blosc.set_filter(32001, h5py.h5z.FLAG_OPTIONAL, settings)
+                name = f"blosc_{compressor}_{shuffle}"
+                space = h5py.h5s.create_simple((40, 33))
+                made = h5py.h5d.create(
+                    f.id, name.encode(), h5py.h5t.NATIVE_FLOAT, space, blosc
+                )
+                encode = numcodecs.Blosc(compressor, 5, shuffle).encode
+                for row in (0, 20):
+                    part = np.ascontiguousarray(x[row : row + 20])
+                    made.write_direct_chunk((row, 0), encode(part))
+                remember(file, "/" + name, None, x)
         for many in range(300):
             f[f"many/of/them/m{many}"] = np.int32(many)
         f["soft"] = h5py.SoftLink("/chunks/tree")
@@ -96,7 +125,7 @@ for number, libver in enumerate(bounds):
 
         def visit(name, item):
             small = not name.startswith("many") or name.endswith("m7")
-            if isinstance(item, h5py.Dataset) and small:
+            if isinstance(item, h5py.Dataset) and small and not name.startswith("blosc"):
                 remember(file, "/" + name, item)
 
         f.visititems(visit)
@@ -108,6 +137,12 @@ with netCDF4.Dataset("n.nc4", "w") as n:
     v = n.createVariable("temperature", "f4", ("t", "y"), zlib=True, fill_value=-1)
     v[:] = np.arange(15).reshape(3, 5)
     v.units = "K"
+    n.createDimension("row", 40)
+    n.createDimension("column", 33)
+    dimensions = ("row", "column")
+    v = n.createVariable("blosc", "f4", dimensions, compression="blosc_zstd", chunksizes=(20, 33))
+    v[:] = x
+    remember("n.nc4", "/blosc", None, x)
 with h5py.File("n.nc4") as f:
     remember("n.nc4", "/temperature", f["temperature"])
 

@@ -121,7 +121,7 @@ type Listed = (String, String, Vec<u64>, String, String);
 /// Sections of chunked datasets with filters, whatever their index; h5py reads what
 /// was written.
 fn datasets_of_others_are_written(folder: &Path, listed: &[Listed]) {
-    let mut script = String::from("import h5py, numpy as np\n");
+    let mut script = String::from("import h5py, numcodecs, numpy as np\n");
     let mut changed = 0;
     'datasets: for (file, name, shape, _, data) in listed {
         let path = folder.join(file);
@@ -167,6 +167,16 @@ fn datasets_of_others_are_written(folder: &Path, listed: &[Listed]) {
         assert!(found == oracle, "{file}:{name}");
         std::fs::write(&expected, oracle).unwrap();
         changed += 1;
+        if name.starts_with("/blosc") {
+            // h5py has no such filter; rows of chunks follow one another.
+            script += &format!(
+                "d = h5py.File('{file}')['{name}'].id\n\
+                 parts = [d.read_direct_chunk((row, 0))[1] for row in (0, 20)]\n\
+                 parts = b''.join(map(numcodecs.Blosc().decode, parts))\n\
+                 assert parts == open('{data}', 'rb').read(), '{file} {name}'\n"
+            );
+            continue;
+        }
         script += &format!(
             "d = h5py.File('{file}')['{name}']\n\
              assert d[()].astype(d.dtype.newbyteorder('<')).tobytes() == open('{data}', 'rb').read(), '{file} {name}'\n"

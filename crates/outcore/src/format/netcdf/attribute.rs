@@ -1,15 +1,24 @@
 //! Attributes of classic NetCDF files as JSON, and back.
 //!
 //! Texts are texts, one number is a number, several are a list. A list of texts
-//! and whatever else the format has no form for is stored as its JSON text.
+//! and whatever else the format has no form for is stored as its JSON text. What
+//! the NetCDF library would not open is refused: names that it does not take, and
+//! a `_FillValue` that is not one number of its variable's type.
 
 use serde_json::{Map, Value};
 
 use super::header::Attribute;
 use super::kind::Kind;
 use crate::element::ByteOrder;
-use crate::format::fields::text_of;
+use crate::format::fields::{shown, text_of};
 use crate::format::value::{self, Items, Plain};
+use crate::format::zarr::fill_bytes;
+
+/// The longest name that the NetCDF library reads.
+pub(super) const LONGEST_NAME: usize = 256;
+
+/// What stands where nobody has written.
+const FILL_VALUE: &str = "_FillValue";
 
 /// What may still be made of a header, so that one of some megabytes does not
 /// become gigabytes: variables may share long names, and numbers are larger as
@@ -41,14 +50,8 @@ impl Room {
     }
 }
 
-/// What has the type of its variable.
-const OF_THE_TYPE: [&str; 5] = [
-    "_FillValue",
-    "missing_value",
-    "valid_min",
-    "valid_max",
-    "valid_range",
-];
+/// What has the type of its variable if it can.
+const OF_THE_TYPE: [&str; 4] = ["missing_value", "valid_min", "valid_max", "valid_range"];
 
 /// Attributes as values.
 pub(super) fn values(attributes: &[Attribute], room: &mut Room) -> Map<String, Value> {
@@ -76,7 +79,17 @@ pub(super) fn values(attributes: &[Attribute], room: &mut Room) -> Map<String, V
 
 /// The attribute of a variable of this type that a value becomes; CDF-5 only if
 /// `kind` or a long number needs it.
-pub(super) fn of_value(name: &str, value: &Value, of: Kind) -> Attribute {
+pub(super) fn of_value(name: &str, value: &Value, of: Kind) -> Result<Attribute, String> {
+    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        return Err(format!(
+            "'{}' cannot be the name of a NetCDF attribute, which has 1 to {LONGEST_NAME} bytes \
+             and no control characters; use a name ending in .h5, .zarr or .oc",
+            shown(name.as_bytes())
+        ));
+    }
+    if name == FILL_VALUE {
+        return fill_value(value, of);
+    }
     let items = match Plain::of(value) {
         Plain {
             list: true,
@@ -89,13 +102,42 @@ pub(super) fn of_value(name: &str, value: &Value, of: Kind) -> Attribute {
         false => None,
     };
     let (kind, bytes) = typed.unwrap_or_else(|| in_usual_type(&items));
-    let count = bytes.len() as u64 / kind.element().size();
-    Attribute {
+    Ok(Attribute {
         name: name.into(),
         kind,
-        count,
+        count: bytes.len() as u64 / kind.element().size(),
         bytes,
-    }
+    })
+}
+
+/// The attribute of this name, which must be one number of the variable's type.
+fn fill_value(value: &Value, kind: Kind) -> Result<Attribute, String> {
+    let element = kind.element();
+    let one = match value {
+        Value::Array(items) if items.len() == 1 => &items[0],
+        value => value,
+    };
+    let bytes = match (one, kind) {
+        // A byte of a text, of which a zero is not shown.
+        (Value::String(text), Kind::Ubyte) if text.len() < 2 => {
+            Some(vec![text.bytes().next().unwrap_or(0)])
+        }
+        (Value::Null, _) => None,
+        (one, _) => fill_bytes(one, element, ByteOrder::Big).ok(),
+    };
+    let bytes = bytes.ok_or_else(|| {
+        format!(
+            "{FILL_VALUE} is {}, but must be one number of the variable's type, {element}; use a \
+             name ending in .h5, .zarr or .oc",
+            shown(value.to_string().as_bytes())
+        )
+    })?;
+    Ok(Attribute {
+        name: FILL_VALUE.into(),
+        kind,
+        count: 1,
+        bytes,
+    })
 }
 
 /// Numbers in a type that holds them.

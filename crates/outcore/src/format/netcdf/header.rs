@@ -13,10 +13,11 @@ use outcore_storage::Store;
 
 use super::kind::Kind;
 use crate::element::ByteOrder;
-use crate::format::fields::{Fields, Parsed, text_of};
+use crate::format::fields::{Fields, Parsed, Problem, text_of};
 
-/// Headers longer than this are not believed.
-const LONGEST: u64 = 64 << 20;
+/// No more of a header is read: what is made of it takes some times as much
+/// memory, and files of thousands of variables need less.
+const LONGEST: u64 = 16 << 20;
 
 /// The bytes read first.
 const FIRST: u64 = 16 << 10;
@@ -78,6 +79,10 @@ impl Header {
             match Self::parse(&bytes) {
                 // Perhaps it is only longer.
                 Err(_) if len < most && is_magic(&bytes) => len = (4 * len).min(most),
+                Err(Problem::Text(text)) if len < file => {
+                    let most = LONGEST >> 20;
+                    return Err(format!("{text} (of a header, {most} MiB are read)").into());
+                }
                 parsed => return parsed,
             }
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 use outcore_geometry::Arrangement;
 use outcore_storage::{FileStore, Store};
 
-use super::attribute;
+use super::attribute::{self, LONGEST_NAME};
 use super::header::Attribute;
 use super::kind::Kind;
 use super::plain;
@@ -21,9 +21,6 @@ use crate::error::{Error, Result};
 
 /// Data begin at a multiple of this.
 const PAGE: usize = 4096;
-
-/// The longest name that the NetCDF library reads.
-const LONGEST_NAME: usize = 256;
 
 /// Creates the file with the variable `inner` and room for its data, which are
 /// big-endian whatever the descriptor says; `array` names it in messages.
@@ -89,7 +86,8 @@ pub(crate) fn create(
             .attributes
             .iter()
             .map(|(name, value)| attribute::of_value(name, value, kind))
-            .collect(),
+            .collect::<std::result::Result<_, String>>()
+            .map_err(wrong)?,
         bytes,
     };
     // The length of the header does not depend on the offset in it.

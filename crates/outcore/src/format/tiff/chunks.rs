@@ -1,8 +1,8 @@
 //! [`EncodedChunks`]: strips or tiles that are compressed.
 //!
 //! A chunk is a strip or tile; the last strip of a page may have fewer rows, and
-//! the rest of its chunk is zeros. A piece that is nowhere (offset and length 0)
-//! was never written, and is zeros too.
+//! the rest of its chunk is zeros. A piece that is nowhere (length 0) was never
+//! written, and is zeros too.
 
 use std::io;
 use std::ops::Range;
@@ -20,8 +20,12 @@ use crate::format::fields::Parsed;
 const LARGEST: u64 = 1 << 30;
 
 /// Stored pieces that are longer than their content by more than this are not
-/// believed, nor larger ones that are nowhere.
+/// believed.
 const SLACK: u64 = 1 << 20;
+
+/// Larger pieces that are nowhere are not believed: no byte of the file speaks
+/// for them.
+const LARGEST_NOWHERE: u64 = 64 << 20;
 
 /// Strips or tiles of all pages.
 #[derive(Debug)]
@@ -47,26 +51,28 @@ impl EncodedChunks {
         if bytes > LARGEST {
             return Err(format!("strips or tiles of {bytes} bytes are not believed").into());
         }
-        for (offset, len) in &places {
-            let most = match (offset, len) {
-                (0, 0) => SLACK,
-                (_, len) => len.saturating_mul(MOST_RATIO),
-            };
-            if bytes.max(SLACK) > most.max(SLACK) || *len > 2 * bytes + SLACK {
-                return Err(format!(
-                    "a strip or tile of {bytes} bytes that is stored in {len} is not believed"
-                )
-                .into());
-            }
-        }
-        Ok(Self {
+        let chunks = Self {
             store,
             places,
             order,
             chunk_bytes: bytes as usize,
             row_bytes: form.bytes(1, columns)? as usize,
             form,
-        })
+        };
+        for (index, (_, len)) in chunks.places.iter().enumerate() {
+            let bytes = chunks.stored_bytes(index as u64) as u64;
+            let most = match len {
+                0 => LARGEST_NOWHERE,
+                len => len.saturating_mul(MOST_RATIO).max(SLACK),
+            };
+            if bytes > most || *len > 2 * bytes + SLACK {
+                return Err(format!(
+                    "a strip or tile of {bytes} bytes that is stored in {len} is not believed"
+                )
+                .into());
+            }
+        }
+        Ok(chunks)
     }
 
     /// The bytes of a chunk that are stored.
@@ -101,7 +107,7 @@ impl Chunks for EncodedChunks {
     fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<()> {
         let place = self.places.get(index as usize).copied();
         let (offset, len) = place.unwrap_or_default();
-        if (offset, len) == (0, 0) {
+        if len == 0 {
             out.fill(0);
             return Ok(());
         }

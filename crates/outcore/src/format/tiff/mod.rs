@@ -141,15 +141,16 @@ impl Stack {
     fn add(&mut self, file: &TiffFile, page: Page) -> Parsed<()> {
         let form = self.form.get_or_insert_with(|| page.form.clone());
         if *form != page.form {
+            let (this, before) = page.form.difference(form);
             return Err(format!(
-                "page {} is {}, but the pages before are {}; only equal pages are one array",
+                "page {} is {this}, but the pages before are {before}; only equal pages are one \
+                 array",
                 self.pages,
-                page.form.words(),
-                form.words()
             )
             .into());
         }
-        self.listed += page.offsets.len() as u64;
+        // Pages may share lists, so a small file can have many long ones.
+        self.listed += page.offsets.len() as u64 + form.samples;
         let kept = self.fragments.len().max(self.places.len()) as u64;
         if self.listed > MOST_LISTED || kept > MOST_PIECES {
             return Err("it has more strips or tiles than are believed".into());
@@ -163,14 +164,19 @@ impl Stack {
     }
 
     fn add_encoded(&mut self, file: &TiffFile, page: &Page) -> Parsed<()> {
-        for (offset, len) in page.offsets.iter().zip(&page.lengths) {
+        for (number, (offset, len)) in page.offsets.iter().zip(&page.lengths).enumerate() {
+            if page.is_nowhere(number) {
+                self.places.push((0, 0));
+                continue;
+            }
             check_inside(file, *offset, *len)?;
             self.places.push((*offset, *len));
         }
         Ok(())
     }
 
-    /// Strips and tiles that are stored as they are, in the order of the layout.
+    /// Strips and tiles that are stored as they are, in the order of the layout;
+    /// those that are nowhere leave gaps, which are zeros.
     fn add_plain(&mut self, file: &TiffFile, page: &Page) -> Parsed<()> {
         let form = &page.form;
         let [rows, columns] = match form.tiled {
@@ -179,16 +185,13 @@ impl Stack {
         };
         let whole = form.bytes(rows, columns)?;
         let strips = form.height.div_ceil(rows);
-        let mut start = match self.fragments.last() {
-            Some(last) => last.start + last.len,
-            None => 0,
+        let all = match form.tiled {
+            true => whole.checked_mul(page.offsets.len() as u64),
+            false => form.bytes(form.height, columns)?.checked_mul(form.planes()),
         };
-        // Tiles that are nowhere leave gaps.
-        if form.tiled {
-            start = (self.pages * page.offsets.len() as u64)
-                .checked_mul(whole)
-                .ok_or("it has more than 2^64 bytes; the file is damaged")?;
-        }
+        let mut start = all
+            .and_then(|all| all.checked_mul(self.pages))
+            .ok_or("it has more than 2^64 bytes; the file is damaged")?;
         for (number, offset) in page.offsets.iter().enumerate() {
             let len = match form.tiled {
                 true => whole,
@@ -197,9 +200,9 @@ impl Stack {
                     form.bytes(rows.min(form.height - above), columns)?
                 }
             };
-            let stated = page.lengths.get(number).copied();
-            if !(form.tiled && (*offset, stated) == (0, Some(0))) {
-                if stated.is_some_and(|stated| stated < len) {
+            if !page.is_nowhere(number) {
+                let stated = page.lengths.get(number);
+                if stated.is_some_and(|stated| *stated < len) {
                     return Err(format!(
                         "a strip or tile at offset {offset} should have {len} bytes; the file is \
                          damaged"

@@ -28,10 +28,15 @@ mod tag {
     pub(super) const TILE_OFFSETS: u16 = 324;
     pub(super) const TILE_LENGTHS: u16 = 325;
     pub(super) const FORMAT: u16 = 339;
+    pub(super) const DEPTH: u16 = 32997;
+    pub(super) const TILE_DEPTH: u16 = 32998;
 }
 
 /// Pixels of more samples are not believed.
 const MOST_SAMPLES: u64 = 65535;
+
+/// What is said of each sample may be said so often where there are fewer.
+const USUAL_SAMPLES: u64 = 16;
 
 /// Pages of more pieces are not believed.
 pub(super) const MOST_PIECES: u64 = 1 << 22;
@@ -84,8 +89,19 @@ impl Form {
         bytes.ok_or_else(|| "it has more than 2^63 bytes; the file is damaged".into())
     }
 
-    /// In words.
-    pub(super) fn words(&self) -> String {
+    /// What these two are in words, of which at least one is different.
+    pub(super) fn difference(&self, other: &Self) -> (String, String) {
+        let (mut these, mut those) = (vec![self.words()], vec![other.words()]);
+        let details = self.details().into_iter().zip(other.details());
+        for (this, that) in details.filter(|(this, that)| this != that) {
+            these.push(this);
+            those.push(that);
+        }
+        (these.join(", "), those.join(", "))
+    }
+
+    /// What users know of it.
+    fn words(&self) -> String {
         let Self {
             height,
             width,
@@ -99,9 +115,31 @@ impl Form {
             compression.name()
         )
     }
+
+    /// What they rarely know.
+    fn details(&self) -> [String; 3] {
+        let [rows, columns] = self.piece;
+        [
+            match self.planar {
+                true => "with an image for each sample".into(),
+                false => "with samples together".into(),
+            },
+            match self.tiled {
+                true => format!("in tiles of {rows}x{columns}"),
+                false => format!("in strips of {rows} rows"),
+            },
+            format!("with {}", self.predictor.words()),
+        ]
+    }
 }
 
 impl Page {
+    /// Whether the strip or tile of this number was never written: it has no
+    /// place or no length, and is zeros.
+    pub(super) fn is_nowhere(&self, number: usize) -> bool {
+        self.offsets[number] == 0 || self.lengths.get(number) == Some(&0)
+    }
+
     pub(super) fn read(file: &TiffFile, directory: &Directory) -> Parsed<Self> {
         let number =
             |tag, usual: u64| -> Parsed<u64> { Ok(file.number(directory, tag)?.unwrap_or(usual)) };
@@ -114,7 +152,10 @@ impl Page {
             )
             .into());
         }
-        let element = element(file, directory)?;
+        if number(tag::DEPTH, 1)?.max(number(tag::TILE_DEPTH, 1)?) > 1 {
+            return Err("its pages are volumes (ImageDepth), which is not supported".into());
+        }
+        let element = element(file, directory, samples)?;
         if number(tag::PHOTOMETRIC, 1)? == 6 {
             return Err("its colours are YCbCr, which is not supported".into());
         }
@@ -175,6 +216,15 @@ impl Page {
             )
             .into());
         }
+        // Zeros, or data of whoever did not say how many: programs differ.
+        let lengths_are_zero = known > 0 && lengths.iter().all(|len| *len == 0);
+        if compression == Compression::None && lengths_are_zero && !offsets.contains(&0) {
+            return Err(
+                "a page says where its strips or tiles are, but all of them have 0 bytes; the \
+                 file is damaged"
+                    .into(),
+            );
+        }
         Ok(Self {
             form,
             rows,
@@ -185,9 +235,9 @@ impl Page {
 }
 
 /// The type of the samples, which must be the same for all of them.
-fn element(file: &TiffFile, directory: &Directory) -> Parsed<ElementType> {
+fn element(file: &TiffFile, directory: &Directory, samples: u64) -> Parsed<ElementType> {
     let same = |tag, usual: u64| -> Parsed<u64> {
-        let all = file.numbers(directory, tag, MOST_SAMPLES)?;
+        let all = file.numbers(directory, tag, samples.max(USUAL_SAMPLES))?;
         let all = all.unwrap_or_default();
         let first = all.first().copied().unwrap_or(usual);
         match all.iter().all(|number| *number == first) {

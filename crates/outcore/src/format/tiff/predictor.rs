@@ -41,6 +41,15 @@ impl Predictor {
         }
     }
 
+    /// In words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::None => "no predictor",
+            Self::Horizontal => "predictor 2",
+            Self::FloatingPoint => "predictor 3",
+        }
+    }
+
     /// Restores the rows of `data`.
     pub(super) fn undo(self, data: &mut [u8], rows: &Rows) {
         if self == Self::None || rows.bytes == 0 {

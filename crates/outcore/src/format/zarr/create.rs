@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::metadata::{Encoding, Keys, Metadata, Shard, check_chunk};
 use super::{V2_ARRAY, V2_ATTRIBUTES, V3, chunks_of, fill, v2, v3};
+use crate::codec::Codec;
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::place;
@@ -110,6 +111,11 @@ fn metadata(array: &str, descriptor: &ArrayDescriptor, version: u8) -> Result<Me
                 "the extents of a shard must be multiples of the chunk's".into(),
             ));
         }
+    }
+    if descriptor.codecs.steps().contains(&Codec::Lzf) {
+        return Err(wrong(
+            "Zarr has no codec 'lzf'; take lz4, or convert the codecs (in_zarr2, in_zarr3)".into(),
+        ));
     }
     let value = descriptor.fill_value.clone();
     let fill = fill::bytes(

@@ -215,6 +215,8 @@ pub(super) fn of_step(step: &Codec) -> Value {
             "blocksize": blosc.block_size,
         }),
         Codec::Lz4 => json!({ "id": "lz4", "acceleration": 1 }),
+        // Refused before.
+        Codec::Lzf => json!({ "id": "lzf" }),
         Codec::Crc32c => json!({ "id": "crc32c" }),
         Codec::Fletcher32 => json!({ "id": "fletcher32" }),
     }

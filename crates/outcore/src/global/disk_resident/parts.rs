@@ -22,6 +22,7 @@ use crate::draft::Draft;
 use crate::element::ElementType;
 use crate::error::{Error, Result};
 use crate::format::native::new_id;
+use crate::hidden_name::hidden_name;
 
 /// The parts of an array that one rank is about to make.
 pub(crate) struct Unmade {
@@ -117,7 +118,8 @@ impl Unmade {
             let work = part_options(options, options.unwritten, options.block.clone());
             Part::new(begun.clone(), &spread.pieces(part), &work, |cells| {
                 if options.unwritten == Unwritten::Error {
-                    let file = written_file(directory, &format!(".{}-{name}", new_id()), part);
+                    let file =
+                        written_file(directory, &hidden_name(&(new_id() + "-"), name, ""), part);
                     let hidden = Hidden(file);
                     Written::create(&hidden.0, cells)?;
                     marks = Some(hidden);

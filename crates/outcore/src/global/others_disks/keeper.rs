@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::draft::sync_directory;
 use crate::error::{Error, Result};
+use crate::hidden_name::hidden_name;
 
 /// The memory for a look at a share.
 const BUFFER: usize = 1 << 20;
@@ -142,7 +143,7 @@ impl Keeper {
             self.name, asked.version, asked.member, self.members
         );
         let named = directory.join(format!("{share}.state"));
-        let hidden = directory.join(format!(".{share}.unfinished"));
+        let hidden = directory.join(hidden_name("", &share, ".unfinished"));
         match asked.action {
             Action::Begin => {
                 let begun = File::create(&hidden).and_then(|file| file.set_len(asked.number));
