@@ -29,7 +29,10 @@ mod global_heap;
 mod group;
 mod index_in_file;
 mod layout;
+mod link;
 mod messages;
+mod new_group;
+mod new_header;
 mod new_index;
 mod object_header;
 mod second_tree;
@@ -86,7 +89,7 @@ pub(crate) fn is_file(path: &Path) -> bool {
 pub(crate) fn holds_only(path: &Path, inner: &str) -> bool {
     let nodes = list(path).unwrap_or_default();
     let mut datasets = nodes.iter().filter(|node| node.dataset.is_some());
-    let same = |node: &Node| node.path.trim_matches('/') == inner.trim_matches('/');
+    let same = |node: &Node| tree::names(&node.path) == tree::names(inner);
     matches!((datasets.next(), datasets.next()), (Some(node), None) if same(node))
 }
 

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::Dataset;
-use super::group::{Target, is_group, links};
+use super::group::{is_group, links};
+use super::link::Target;
 use super::object_header::{ObjectHeader, kind};
 use super::superblock::File;
 use crate::format::fields::Parsed;
@@ -75,7 +76,8 @@ pub(crate) fn find(file: &File, path: &str) -> Parsed<u64> {
     }
 }
 
-fn names(path: &str) -> Vec<String> {
+/// The names of a path, one after another.
+pub(super) fn names(path: &str) -> Vec<String> {
     let names = path
         .split('/')
         .filter(|name| !name.is_empty() && *name != ".");
