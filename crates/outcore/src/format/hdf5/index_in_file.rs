@@ -31,6 +31,11 @@ pub(crate) fn lock_for_reading(store: &dyn Store) -> Result<Option<RangeLock<'_>
     store.lock_shared(SHARED, 1)
 }
 
+/// Keeps out others who read or change what all share.
+pub(crate) fn lock_shared_parts(store: &dyn Store) -> Result<Option<RangeLock<'_>>> {
+    store.lock(SHARED, 1)
+}
+
 /// Where the entries of a dataset stand.
 #[derive(Debug)]
 pub(crate) struct IndexInFile {
@@ -89,7 +94,7 @@ impl IndexInFile {
         let offset = match old {
             Some(old) if old.len >= len => old.offset,
             _ => {
-                let _shared = self.lock_shared_parts()?;
+                let _shared = lock_shared_parts(&*self.store)?;
                 self.end.claim(&*self.store, len)?
             }
         };
@@ -102,13 +107,8 @@ impl IndexInFile {
         if old == Some(place) {
             return Ok(());
         }
-        let _shared = self.lock_shared_parts()?;
+        let _shared = lock_shared_parts(&*self.store)?;
         slot.write(&*self.store, self.addresses, place)
-    }
-
-    /// Keeps out others who change what chunks share.
-    fn lock_shared_parts(&self) -> Result<Option<RangeLock<'_>>> {
-        self.store.lock(SHARED, 1)
     }
 
     /// Keeps out others who read or change the chunk.

@@ -25,6 +25,10 @@ pub(crate) struct File {
     pub(crate) end: EndOfFile,
     /// The object header of what a newer superblock says besides.
     pub(crate) extension: Option<u64>,
+    /// Whether it says of itself where it begins.
+    pub(crate) begins_at_base: bool,
+    /// Whether it says that a program has it open for writing.
+    pub(crate) in_use: bool,
 }
 
 /// Finds the superblock of `store`, or `None` if it is not an HDF5 file.
@@ -51,6 +55,7 @@ impl File {
         let mut fields = Fields::little("the superblock", &bytes);
         fields.skip(SIGNATURE.len())?;
         let version = fields.u8()?;
+        let mut in_use = false;
         let (offset_size, length_size) = match version {
             0 | 1 => {
                 fields.skip(4)?;
@@ -64,7 +69,7 @@ impl File {
             }
             2 | 3 => {
                 let sizes = (fields.u8()?, fields.u8()?);
-                fields.skip(1)?;
+                in_use = fields.u8()? != 0 && version == 3;
                 sizes
             }
             _ => {
@@ -111,7 +116,25 @@ impl File {
             root,
             end,
             extension,
+            begins_at_base: base == start,
+            in_use,
         })
+    }
+
+    /// The first address behind the offset `end` at which an object can begin.
+    pub(crate) fn free(&self, end: u64) -> Parsed<u64> {
+        let address = end.checked_sub(self.source.base);
+        let address = address.and_then(|address| address.checked_next_multiple_of(8));
+        address.ok_or_else(|| "the file says that it ends before it begins; it is damaged".into())
+    }
+
+    /// Makes the group at the address `root` the root, and the offset `end` the end, in
+    /// one write. Addresses have 8 bytes; the caller keeps out others who change the
+    /// superblock.
+    pub(crate) fn set_root(&self, root: u64, end: u64) -> outcore_storage::Result<()> {
+        let store = self.source.store();
+        let (offset, bytes) = self.end.with_root(&**store, end, root)?;
+        store.write_at(offset, &bytes)
     }
 }
 
