@@ -5,6 +5,9 @@
 //! that, or if the program dies, nothing appears under the name. All ranks
 //! together fill a [`SharedDraft`], whose files are rank 0's.
 //!
+//! A dataset that is added to an HDF5 file of others has no files of its own: it is made
+//! in that file without a name, and nothing of it is ever removed.
+//!
 //! Objects of object stores cannot be renamed. One that is an array by itself is
 //! made in a temporary file of this machine, and then uploaded; of a Zarr array
 //! there, the chunks are made where they stay, and the description comes last.
@@ -39,13 +42,21 @@ pub struct SharedDraft {
     draft: Option<Draft>,
 }
 
-/// The files of an array that does not have its name yet. Dropped, they are
-/// removed.
+/// An array that does not have its name yet.
 #[derive(Debug)]
 pub(crate) struct Unnamed {
     place: Location,
-    temporary: Temporary,
+    unfinished: Unfinished,
     replace: bool,
+}
+
+/// What there is of it.
+#[derive(Debug)]
+enum Unfinished {
+    /// Files that are its own. Dropped, they are removed.
+    Files(Temporary),
+    /// A dataset without a name in a file that is not its own.
+    Addition(hdf5::Addition),
 }
 
 /// An array that has its name, but perhaps not on stable storage yet. Dropped,
@@ -110,14 +121,13 @@ impl Draft {
     /// name exists, unless `replace` is set.
     pub(crate) fn begin(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Self> {
         let unnamed = Unnamed::begin(name, descriptor, replace)?;
-        if descriptor.local.is_some() {
-            let described = native::describe(&unnamed.temporary.path)?;
+        if let (Some(path), Some(_)) = (unnamed.own_path(), &descriptor.local) {
+            let described = native::describe(path)?;
             if let Some((_, files)) = described.parts() {
                 files.iter().try_for_each(native::create_part)?;
             }
         }
-        let location = unnamed.place.at(unnamed.temporary.path.clone());
-        let array = Array::open_at(&location, Access::ReadWrite)?;
+        let array = Array::open_at(&unnamed.location(), Access::ReadWrite)?;
         Ok(Self { array, unnamed })
     }
 
@@ -135,7 +145,7 @@ impl Draft {
             array,
             unnamed: Unnamed {
                 place,
-                temporary,
+                unfinished: Unfinished::Files(temporary),
                 replace,
             },
         })
@@ -186,14 +196,16 @@ impl SharedDraft {
 
     /// Leaves the files where they are, for a later run.
     pub(crate) fn keep(self) {
-        if let Some(mut draft) = self.draft {
-            draft.unnamed.temporary.kept = true;
+        if let Some(draft) = self.draft
+            && let Unfinished::Files(mut temporary) = draft.unnamed.unfinished
+        {
+            temporary.kept = true;
         }
     }
 
-    /// Where the files are now; rank 0 alone knows.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.draft.as_ref().map(|draft| draft.unnamed.path())
+    /// Where its own files are now, if it has such; rank 0 alone knows.
+    pub(crate) fn own_path(&self) -> Option<&Path> {
+        self.draft.as_ref()?.unnamed.own_path()
     }
 
     /// Collective: syncs the array, gives it its name, and opens it there for
@@ -227,12 +239,10 @@ impl Deref for SharedDraft {
 }
 
 impl Unnamed {
-    /// Makes the files of the array `name` under a temporary name, except
-    /// those of the ranks if it is placed locally.
+    /// Makes what the array `name` has under a temporary name, except the files of the
+    /// ranks if it is placed locally.
     pub(crate) fn begin(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Self> {
         let place = Location::of_new(name)?;
-        let path = place.path();
-        check_free(name, &place, replace)?;
         if descriptor.checksums.is_some() && !matches!(place, Location::Native(_)) {
             return Err(Error::format(
                 name,
@@ -240,15 +250,66 @@ impl Unnamed {
                  one that ends in .zarr with --codec crc32c",
             ));
         }
-        if let Location::Zarr { path, version } = &place {
+        let unfinished = match file_of_others(&place, replace) {
+            Some((path, inner)) => {
+                let addition = hdf5::Addition::begin(name, path, inner, descriptor, replace);
+                Unfinished::Addition(addition?)
+            }
+            None => {
+                check_free(name, &place, replace)?;
+                Unfinished::Files(Temporary::begin(name, &place, descriptor)?)
+            }
+        };
+        Ok(Self {
+            place,
+            unfinished,
+            replace,
+        })
+    }
+
+    /// Where its own files are now; `None`: it has none.
+    pub(crate) fn own_path(&self) -> Option<&Path> {
+        match &self.unfinished {
+            Unfinished::Files(temporary) => Some(&temporary.path),
+            Unfinished::Addition(_) => None,
+        }
+    }
+
+    /// Where it can be opened now.
+    fn location(&self) -> Location {
+        match &self.unfinished {
+            Unfinished::Files(temporary) => self.place.at(temporary.path.clone()),
+            Unfinished::Addition(addition) => Location::Hdf5 {
+                path: self.place.path().into(),
+                inner: Some(addition.temporary_name()),
+            },
+        }
+    }
+
+    /// Gives the array, whose data are on stable storage, its name.
+    /// If that fails, there is no array; if it does not, there is one.
+    pub(crate) fn name(mut self) -> Result<Named> {
+        match &mut self.unfinished {
+            Unfinished::Files(temporary) => temporary.name(&self.place, self.replace)?,
+            Unfinished::Addition(addition) => addition.link()?,
+        }
+        Ok(Named(self))
+    }
+}
+
+impl Temporary {
+    /// Makes the files of the array that is to be at `place`.
+    fn begin(name: &str, place: &Location, descriptor: &ArrayDescriptor) -> Result<Self> {
+        let path = place.path();
+        if let Location::Zarr { path, version } = place {
             make_groups(parent(path), *version)?;
         }
         let file = place::local(path)?;
         if let Err(source) = std::fs::metadata(parent(&file)) {
             return Err(Error::file("create", path, source));
         }
-        let mut temporary = Temporary {
-            path: match &place {
+        let mut temporary = Self {
+            path: match place {
                 Location::Zarr { path, .. } if place::is_address(path) => {
                     check_empty(name, path)?;
                     zarr::unfinished(path, &native::new_id())
@@ -279,48 +340,42 @@ impl Unnamed {
                 FileStore::create(&raw.path)?.set_len(end)?;
             }
         }
-        Ok(Self {
-            place,
-            temporary,
-            replace,
-        })
+        Ok(temporary)
     }
 
-    /// Where the files are now.
-    pub(crate) fn path(&self) -> &Path {
-        &self.temporary.path
-    }
-
-    /// Gives the array, whose data are on stable storage, its name.
-    /// If that fails, there is no array; if it does not, there is one.
-    pub(crate) fn name(mut self) -> Result<Named> {
-        let (from, to) = (&self.temporary.path, self.place.path());
+    /// Gives them the name of `place`.
+    fn name(&mut self, place: &Location, replace: bool) -> Result<()> {
+        let (from, to) = (&self.path, place.path());
         if place::is_address(to) {
-            check_free(&self.place.to_string(), &self.place, self.replace)?;
+            check_free(&place.to_string(), place, replace)?;
             match place::is_address(from) {
                 true => zarr::publish(from)?,
                 false => place::upload(from, to)?,
             }
-            return Ok(Named(self));
+            return Ok(());
         }
         if from.is_dir() {
             sync_directory(from)?;
         }
+        if replace && matches!(place, Location::Hdf5 { .. }) {
+            // Other datasets may have been added to the old file meanwhile.
+            check_free(&place.to_string(), place, replace)?;
+        }
         let renaming = |source| Error::file("create", to, source);
-        if self.replace && to.is_dir() && from.is_dir() {
+        if replace && to.is_dir() && from.is_dir() {
             // The old array is removed under the temporary name.
             let old = native::files_outside(to).unwrap_or_default();
             swap_names(from, to).map_err(renaming)?;
-            self.temporary.outside = old;
+            self.outside = old;
         } else {
-            if self.replace {
+            if replace {
                 std::fs::rename(from, to).map_err(renaming)?;
             } else {
                 rename_to_free(from, to).map_err(renaming)?;
             }
-            self.temporary.outside.clear();
+            self.outside.clear();
         }
-        Ok(Named(self))
+        Ok(())
     }
 }
 
@@ -328,8 +383,10 @@ impl Named {
     /// Returns when the name is on stable storage.
     pub(crate) fn sync(self) -> Result<Location> {
         let place = self.0.place.clone();
-        if !place::is_address(place.path()) {
-            sync_directory(parent(place.path()))?;
+        match &self.0.unfinished {
+            Unfinished::Addition(addition) => addition.sync()?,
+            Unfinished::Files(_) if place::is_address(place.path()) => {}
+            Unfinished::Files(_) => sync_directory(parent(place.path()))?,
         }
         Ok(place)
     }
@@ -341,6 +398,23 @@ impl Deref for Draft {
     fn deref(&self) -> &Array {
         &self.array
     }
+}
+
+/// The HDF5 file that a new array is added to, and its name in there; `None`: it gets a
+/// file of its own, perhaps in place of one that holds nothing else.
+fn file_of_others(place: &Location, replace: bool) -> Option<(&Path, &str)> {
+    let Location::Hdf5 { path, inner } = place else {
+        return None;
+    };
+    let inner = inner.as_deref().unwrap_or(USUAL_DATASET);
+    let exists = !place::is_address(path) && path.is_file() && hdf5::is_file(path);
+    let added = exists && !(replace && hdf5::holds_only(path, inner));
+    added.then_some((path, inner))
+}
+
+/// Whether the new array `name` has no files of its own.
+pub(crate) fn is_added(name: &str, replace: bool) -> Result<bool> {
+    Ok(file_of_others(&Location::of_new(name)?, replace).is_some())
 }
 
 /// Makes the groups that a new array lies in, from the one that ends in .zarr on.
@@ -368,9 +442,10 @@ fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
         return Err(Error::format(
             name,
             match place {
-                Location::Hdf5 { .. } => {
-                    "the file exists already, and datasets are not added to files; name another \
-                     file (h5copy joins the two), or ask for it to be replaced (--force)"
+                Location::Netcdf { .. } => {
+                    "the file exists already, and variables are not added to classic NetCDF files; \
+                     name another file (one ending in .h5 can be added to), or ask for it to be \
+                     replaced (--force), if it has no other variables"
                 }
                 _ => {
                     "something of this name exists already; remove it, or ask for it to be \

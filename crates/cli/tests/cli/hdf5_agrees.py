@@ -115,6 +115,37 @@ outcore("convert", "dims.nc:t", "dims.zarr")
 assert json.load(open("dims.zarr/zarr.json"))["dimension_names"] == ["lat", "lon"]
 with netCDF4.Dataset("back.h5") as file:
     assert (file["t"][:] == data).all()
-assert "exists" in outcore("create", "ours.h5:/other", "--shape", "3", "--type", "f32", fails=True)
-assert "not replaced" in outcore("create", "theirs.h5:/other", "--shape", "3", "--type", "f32", "--force", fails=True)
+# Datasets are added to files, by commands that may run at the same time; the library goes on with them.
+with h5py.File("theirs.h5") as file:
+    before = {name: file[f"run/{name}"][:] for name in ("plain", "packed", "chunked")}
+outcore("create", "theirs.h5:/run/deep/new", "--shape", "30x20", "--type", "i32", "--fill", "index")
+outcore("convert", "theirs.h5:/run/packed", "theirs.h5:/run/copy", "--codec", "shuffle,deflate:1", "--ranks", "2", "--verify")
+outcore("transpose", "theirs.h5:/run/plain", "theirs.h5:/turned", "--ranks", "3", "--memory", "16MiB")
+makers = [subprocess.Popen([OUTCORE, "create", f"theirs.h5:/many/m{k}", "--shape", "40x40", "--type", "f64", "--fill", "index",
+                            "--chunks", "7x7", "--codec", "deflate:1" if k % 2 else "none"], stdout=subprocess.DEVNULL) for k in range(6)]
+assert all(maker.wait() == 0 for maker in makers)
+for mode in ("r", "a"):
+    with h5py.File("theirs.h5", mode) as file:
+        for name in before:
+            assert (file[f"run/{name}"][:] == before[name]).all(), name
+        assert file["run/plain"].attrs["units"] == "K" and file["text"][()] == b"a word"
+        assert (file["run/deep/new"][:] == np.arange(600).reshape(30, 20)).all()
+        assert (file["run/copy"][:] == before["packed"]).all() and file["run/copy"].compression == "gzip"
+        assert (file["turned"][:] == before["plain"].T).all()
+        assert sorted(file["many"]) == [f"m{k}" for k in range(6)]
+        assert all((file[f"many/m{k}"][:] == np.arange(1600).reshape(40, 40)).all() for k in range(6))
+        if mode == "a":
+            file["many/theirs"] = before["plain"]
+outcore("write", "theirs.h5:/many/m1", "::3, :", "--fill", "7", "--ranks", "2")
+outcore("create", "theirs.h5:/many/m0", "--shape", "5", "--type", "u8", "--fill", "9", "--force")
+with h5py.File("theirs.h5") as file:
+    assert list(file["many/m0"][:]) == [9] * 5 and (file["many/m1"][::3] == 7).all() and len(file["many"]) == 7
+subprocess.run(["h5dump", "-H", "theirs.h5"], check=True, capture_output=True)
+assert "--force" in outcore("create", "theirs.h5:/many/m2", "--shape", "3", "--type", "f32", fails=True)
+assert "the place of the input" in outcore("convert", "theirs.h5:/run/copy", "theirs.h5:run/copy", "--force", fails=True)
+assert "--resume" in outcore("convert", "theirs.h5:/run/copy", "theirs.h5:/run/again", "--resume", fails=True)
+# Into a NetCDF-4 file, whose other variables keep their dimensions.
+outcore("convert", "back.h5:/t", "dims.nc:more")
+with netCDF4.Dataset("dims.nc") as file:
+    assert (file["more"][:] == data).all() and (file["t"][:] == data).all() and file["t"].dimensions == ("lat", "lon")
 print("HDF5 agrees")

@@ -12,13 +12,24 @@ const LARGE: &str = "--shape 16384x8192 --type f32";
 /// Starts `outcore`, waits until something with a temporary name holds data, and
 /// sends a signal.
 fn interrupt(place: &Place, line: &str, signal: &str) -> Output {
+    let begun = |place: &Place| hidden(place).iter().any(|name| blocks(place, name) >= 8192);
+    interrupt_when(place, line, signal, &begun)
+}
+
+/// The same, when it has `begun`.
+fn interrupt_when(
+    place: &Place,
+    line: &str,
+    signal: &str,
+    begun: &dyn Fn(&Place) -> bool,
+) -> Output {
     let mut child = place
         .command(line.split_whitespace())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("outcore starts");
-    wait_for_data(place, &mut child);
+    wait_until(place, &mut child, begun);
     let sent = Command::new("kill")
         .args([signal, &child.id().to_string()])
         .status();
@@ -26,12 +37,12 @@ fn interrupt(place: &Place, line: &str, signal: &str) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-fn wait_for_data(place: &Place, child: &mut Child) {
+fn wait_until(place: &Place, child: &mut Child, begun: &dyn Fn(&Place) -> bool) {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(60) {
         let ended = child.try_wait().expect("a child").is_some();
         assert!(!ended, "it ended before it was interrupted");
-        if hidden(place).iter().any(|name| blocks(place, name) >= 8192) {
+        if begun(place) {
             return;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -99,4 +110,42 @@ fn what_cannot_be_continued_is_removed() {
         assert!(text.contains("interrupted"), "{line}: {text}");
         assert_eq!(place.names(), ["in.npy"], "{line}");
     }
+}
+
+/// A dataset that is added to a file has no name before it is complete, and cannot be
+/// continued; whatever happens to the program, the file stays what it was.
+#[test]
+fn an_interrupted_addition_leaves_the_file_as_it_was() {
+    let place = Place::new();
+    place.ok(&format!("create in.npy {LARGE}"));
+    place.ok("create all.h5:/g/first --shape 3 --type u8 --fill index");
+    let names = place.names();
+    let mut first = blocks(&place, "all.h5");
+    for (signal, status) in [("-INT", Some(130)), ("-TERM", Some(143)), ("-KILL", None)] {
+        for line in [
+            "convert in.npy all.h5:/g/new --memory 16MiB --ranks 2",
+            "create all.h5:/other/new --shape 16384x8192 --type f64 --fill random --ranks 2",
+            "create all.h5:/more --shape 16384x8192 --type f64 --fill random --codec deflate:1",
+        ] {
+            let begun = |place: &Place| blocks(place, "all.h5") >= first + 8192;
+            let output = interrupt_when(&place, line, signal, &begun);
+            match status {
+                Some(status) => {
+                    let text = complaint(&output, status);
+                    assert!(text.contains("interrupted"), "{text}");
+                    assert!(!text.contains("--resume"), "{text}");
+                }
+                None => assert_eq!(output.status.code(), None),
+            }
+            assert_eq!(place.ok("read all.h5:/g/first"), "0 1 2\n", "{line}");
+            assert_eq!(place.ok("ls all.h5").matches("u8").count(), 1, "{line}");
+            assert_eq!(place.names(), names, "{line}");
+            first = blocks(&place, "all.h5");
+        }
+    }
+    let text = place.fails(1, "convert in.npy all.h5:/g/new --resume");
+    assert!(text.contains("cannot be continued"), "{text}");
+    place.ok("create all.h5:/g/second --shape 2 --type u8 --fill index");
+    assert_eq!(place.ok("read all.h5:/g/second"), "0 1\n");
+    assert_eq!(place.ok("read all.h5:/g/first"), "0 1 2\n");
 }

@@ -133,6 +133,11 @@ impl Location {
             });
         }
         if file.extension().is_some_and(|ending| ending == "nc") {
+            // Files of NetCDF-4 can be added to.
+            if !place::is_address(&file) && hdf5::is_file(&file) {
+                let inner = inner.or_else(|| Some(netcdf::USUAL_VARIABLE.into()));
+                return Ok(Self::Hdf5 { path: file, inner });
+            }
             return Ok(Self::Netcdf {
                 path: file,
                 inner: inner.or_else(|| Some(netcdf::USUAL_VARIABLE.into())),
@@ -167,6 +172,21 @@ impl Location {
             | Self::Netcdf { path, .. }
             | Self::Tiff(path) => path,
             Self::Raw(raw) => &raw.path,
+        }
+    }
+
+    /// A path that no other array has: of a dataset without a name, a hidden one beside
+    /// its file, which has others; else the file or directory.
+    pub(crate) fn own_path(&self) -> PathBuf {
+        match self {
+            Self::Hdf5 {
+                path,
+                inner: Some(inner),
+            } if hdf5::is_unlinked(inner) => {
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                path.with_file_name(format!(".{file}{inner}"))
+            }
+            _ => self.path().into(),
         }
     }
 

@@ -76,9 +76,8 @@ impl LocalDraft {
             _ => Ok(None),
         };
         let unnamed = comm.agree(made)?;
-        let mut path = unnamed.as_ref().map_or(String::new(), |unnamed| {
-            unnamed.path().display().to_string()
-        });
+        let own_path = unnamed.as_ref().and_then(Unnamed::own_path);
+        let mut path = own_path.map_or(String::new(), |path| path.display().to_string());
         comm.broadcast_string(0, &mut path)?;
         // 3. Each rank makes its file.
         let mut own_file = OwnFile(None);
@@ -180,10 +179,11 @@ mod tests {
         let disks = [tempfile::tempdir().unwrap()];
         let path = home.path().join("a.oc");
         let unnamed = Unnamed::begin(path.to_str().unwrap(), &placed(&disks), false).unwrap();
+        let path = unnamed.own_path().unwrap();
         // There is a file, and yet it failed.
-        LocalArray::make_part(unnamed.path(), 0, &mut None).unwrap();
+        LocalArray::make_part(path, 0, &mut None).unwrap();
         let mut own_file = OwnFile(None);
-        let again = LocalArray::make_part(unnamed.path(), 0, &mut own_file.0);
+        let again = LocalArray::make_part(path, 0, &mut own_file.0);
         assert!(again.is_err());
         assert_eq!(files(disks[0].path()), 1);
         drop(own_file);

@@ -11,9 +11,9 @@ use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::convert::Fit;
 use crate::descriptor::ArrayDescriptor;
-use crate::draft::{SharedDraft, discard};
+use crate::draft::{SharedDraft, discard, is_added};
 use crate::error::{Error, Result};
-use crate::format::{Location, native, place};
+use crate::format::{Location, hdf5, native, place};
 
 /// What is to be made.
 #[derive(Debug, Clone, Copy)]
@@ -34,13 +34,15 @@ pub struct RelayoutOutput<'a> {
 /// What is unfinished has a temporary name. If making it fails, or the value is
 /// dropped, it is removed; if the process is killed or interrupted, it stays, with a
 /// journal of what is complete, and can be continued ([`RelayoutOutput::resume`]), on any number
-/// of ranks.
+/// of ranks. A dataset that is added to an HDF5 file of others cannot be continued: it is in
+/// that file, without a name, and nothing of it is kept or removed.
 #[derive(Debug)]
 pub struct RelayoutJob {
     plan: Relayout,
     draft: SharedDraft,
-    marks: Marks,
-    /// Rank 0 alone has it.
+    /// `None` if it cannot be continued.
+    marks: Option<Marks>,
+    /// Rank 0 alone has it, if there are marks.
     journal: Option<Journal>,
     /// The array to make.
     name: String,
@@ -76,8 +78,18 @@ impl RelayoutJob {
         let place = comm.agree(place::local(place.path()))?;
         // 1. Rank 0 looks for what another run has left.
         let job = || Job::of(source, axes, output, conversion);
+        let find = || {
+            if output.resume && is_added(output.name, output.replace)? {
+                return Err(Error::format(
+                    output.name,
+                    "a dataset that is added to a file cannot be continued, since what an \
+                     interrupted run has left of it has no name; leave --resume out to begin anew",
+                ));
+            }
+            left_behind(&job()?, &place, output.resume)
+        };
         let found = match comm.rank() {
-            0 => job().and_then(|job| left_behind(&job, &place, output.resume)),
+            0 => find(),
             _ => Ok(None),
         };
         let found = comm.agree(found)?;
@@ -132,10 +144,16 @@ impl RelayoutJob {
             let begin = |path: &Path| {
                 Journal::begin(&place, &Header::new(job()?, path, plan.decision(), &blocks))
             };
-            let journal = comm.agree(draft.path().map(begin).transpose())?;
+            let journal = comm.agree(draft.own_path().map(begin).transpose())?;
             (journal, draft, plan)
         };
-        let marks = match comm.agree(Marks::open(&place)) {
+        let mut has_journal = [u8::from(journal.is_some())];
+        comm.broadcast(0, &mut has_journal)?;
+        let open = || match has_journal {
+            [0] => Ok(None),
+            _ => Marks::open(&place).map(Some),
+        };
+        let marks = match comm.agree(open()) {
             Ok(marks) => marks,
             Err(error) => {
                 if resumed {
@@ -166,7 +184,10 @@ impl RelayoutJob {
 
     /// About how many bytes are still to be moved.
     pub fn remaining(&self) -> u64 {
-        let shares = self.marks.shares();
+        let Some(marks) = &self.marks else {
+            return self.plan.bytes();
+        };
+        let shares = marks.shares();
         let left: f64 = shares.iter().map(|share| 1.0 - share).sum();
         (self.plan.bytes() as f64 * left / shares.len().max(1) as f64) as u64
     }
@@ -174,8 +195,9 @@ impl RelayoutJob {
     /// Collective: moves what is left, gives the array its name, and opens it.
     /// `progress` is told of the bytes of each block when it is written.
     pub fn run(self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
-        if let Err(error) = self.plan.run_and_mark(comm, progress, Some(&self.marks)) {
-            if !stopped(comm)? {
+        let marks = self.marks.as_ref();
+        if let Err(error) = self.plan.run_and_mark(comm, progress, marks) {
+            if marks.is_none() || !stopped(comm)? {
                 return Err(error);
             }
             let array = self.name.clone();
@@ -241,7 +263,14 @@ impl Job {
                 .is_some_and(|path| Some(path) == place.path().canonicalize().ok())
         };
         let input = Location::of_existing(source.name()).ok();
-        if input.is_some_and(|input| same(input.path())) {
+        let beside = |input: &Location| match (input, &place) {
+            (Location::Hdf5 { inner, .. }, Location::Hdf5 { inner: new, .. }) => {
+                let added = is_added(output.name, output.replace);
+                added.is_ok_and(|added| added) && !hdf5::same_name(inner.as_deref(), new.as_deref())
+            }
+            _ => false,
+        };
+        if input.is_some_and(|input| same(input.path()) && !beside(&input)) {
             return Err(Error::format(
                 output.name,
                 "the output would take the place of the input; give it another name",

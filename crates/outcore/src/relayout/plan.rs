@@ -469,7 +469,8 @@ impl Between {
         layout: &str,
     ) -> Result<Self> {
         let place = comm.agree(Location::of_existing(target.name()))?;
-        let path = Self::path(&comm.agree(place::local(place.path()))?, number);
+        let beside = comm.agree(place::local(&place.own_path()))?;
+        let path = Self::path(&beside, number);
         let like = target.descriptor();
         let name = format!(
             "raw:{}?shape={}&type={}&layout={layout}&byteorder={}",

@@ -11,6 +11,11 @@ use outcore_storage::{Error, Result, Store};
 
 use super::checksum::lookup3;
 
+/// In older superblocks the number is followed by the address of a driver's settings and
+/// the entry of the root group: where its name is, its address, what is kept of it. So
+/// many bytes behind the number's beginning that ends, if addresses have 8 bytes.
+const ENTRY_END: usize = 8 + 8 + 8 + 8 + 24;
+
 /// Where the number stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EndOfFile {
@@ -33,9 +38,10 @@ impl EndOfFile {
         self.covered.unwrap_or((self.offset, self.width))
     }
 
-    fn number<'a>(&self, block: &'a mut [u8]) -> &'a mut [u8] {
+    fn put(&self, block: &mut [u8], end: u64) {
         let at = (self.offset - self.block().0) as usize;
-        &mut block[at..][..self.width]
+        let stated = end.wrapping_sub(self.moved).to_le_bytes();
+        block[at..][..self.width].copy_from_slice(&stated[..self.width]);
     }
 
     /// Where the file says that it ends.
@@ -45,21 +51,28 @@ impl EndOfFile {
         Ok(u64::from_le_bytes(number).wrapping_add(self.moved))
     }
 
+    /// The same; fails if the file is shorter, or ends before this is said.
+    pub(crate) fn checked(&self, store: &dyn Store) -> Result<u64> {
+        let (end, found) = (self.read(store)?, store.len()?);
+        if end <= found && end > self.offset {
+            return Ok(end);
+        }
+        let problem = format!(
+            "the file has {found} bytes, but says that it has {end}; it is truncated or damaged"
+        );
+        let source = io::Error::new(io::ErrorKind::InvalidData, problem);
+        Err(Error::write(store.name(), end, source))
+    }
+
     /// Claims `len` bytes at the end of the file; returns where they begin. The
     /// caller keeps out others who claim.
     pub(crate) fn claim(&self, store: &dyn Store, len: u64) -> Result<u64> {
         let (start, covered) = self.block();
-        let begin = self.read(store)?;
+        let begin = self.checked(store)?;
         let refused = |problem: String| {
             let source = io::Error::new(io::ErrorKind::InvalidData, problem);
             Error::write(store.name(), begin, source)
         };
-        let found = store.len()?;
-        if begin > found || begin <= self.offset {
-            return Err(refused(format!(
-                "the file has {found} bytes, but says that it has {begin}; it is truncated or damaged"
-            )));
-        }
         let most = (u64::MAX >> (64 - 8 * self.width)).min(i64::MAX as u64);
         let end = begin.checked_add(len);
         let end = end.filter(|end| (*end).max(end.wrapping_sub(self.moved)) < most);
@@ -69,19 +82,51 @@ impl EndOfFile {
                 self.width
             ))
         })?;
-        if found < end {
+        if store.len()? < end {
             store.set_len(end)?;
         }
         let mut block = vec![0; covered];
         store.read_at(start, &mut block)?;
-        let number = self.number(&mut block);
-        let stated = end.wrapping_sub(self.moved).to_le_bytes();
-        number.copy_from_slice(&stated[..self.width]);
+        self.put(&mut block, end);
         if self.covered.is_some() {
             let sum = lookup3(&block).to_le_bytes();
             block.extend(sum);
         }
         store.write_at(start, &block)?;
         Ok(begin)
+    }
+
+    /// The write that changes the number and the address of the root group at once:
+    /// where, and the bytes. Both have 8 bytes.
+    pub(crate) fn with_root(
+        &self,
+        store: &dyn Store,
+        end: u64,
+        root: u64,
+    ) -> Result<(u64, Vec<u8>)> {
+        let (start, covered) = self.block();
+        let mut block = vec![
+            0;
+            if self.covered.is_some() {
+                covered
+            } else {
+                ENTRY_END
+            }
+        ];
+        store.read_at(start, &mut block)?;
+        self.put(&mut block, end);
+        match self.covered {
+            Some(_) => {
+                block[covered - 8..].copy_from_slice(&root.to_le_bytes());
+                let sum = lookup3(&block).to_le_bytes();
+                block.extend(sum);
+            }
+            None => {
+                // Nothing is kept of the group in its entry.
+                block[ENTRY_END - 32..].fill(0);
+                block[ENTRY_END - 32..][..8].copy_from_slice(&root.to_le_bytes());
+            }
+        }
+        Ok((start, block))
     }
 }

@@ -2,10 +2,11 @@
 
 use super::first_tree;
 use super::fractal_heap::FractalHeap;
+use super::link::Link;
 use super::object_header::{Message, ObjectHeader, kind};
 use super::second_tree;
 use super::source::Source;
-use crate::format::fields::{Fields, Parsed, text_of};
+use crate::format::fields::{Fields, Parsed};
 
 /// Groups with more names, or more bytes of them, are not believed.
 const MOST_LINKS: usize = 1 << 20;
@@ -14,22 +15,38 @@ const MOST_BYTES: usize = 64 << 20;
 /// Records of names in a B-tree: by name, by creation.
 const NAME_RECORDS: &[u8] = &[5];
 
-/// A name in a group.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Link {
-    pub(crate) name: String,
-    pub(crate) target: Target,
+/// What a group of the newer kind says of its names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LinkInfo {
+    /// Whether names are numbered as they were made, and found by these numbers.
+    pub(crate) flags: u8,
+    /// The number of the next one.
+    pub(crate) next: u64,
+    /// The heap that they are in, and the tree of them, if they are many.
+    many: Option<(u64, u64)>,
 }
 
-/// What a name leads to.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Target {
-    /// The object header at this address.
-    Object(u64),
-    /// Another path in the file.
-    Path(String),
-    /// Something in another file.
-    Elsewhere,
+impl LinkInfo {
+    /// The bit of `flags` that says that names are numbered.
+    pub(crate) const NUMBERED: u8 = 1;
+    /// The bit that says that they are found by their numbers.
+    pub(crate) const BY_NUMBER: u8 = 2;
+
+    pub(crate) fn of(source: &Source, header: &ObjectHeader) -> Parsed<Option<Self>> {
+        let Some(data) = header.find(source, kind::LINK_INFO)? else {
+            return Ok(None);
+        };
+        let mut fields = Fields::little("a link info message", &data);
+        fields.version(0)?;
+        let flags = fields.u8()?;
+        let next = match flags & Self::NUMBERED {
+            0 => 0,
+            _ => fields.u64()?,
+        };
+        let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
+        let many = heap.zip(tree);
+        Ok(Some(Self { flags, next, many }))
+    }
 }
 
 /// Whether the object is a group.
@@ -41,24 +58,19 @@ pub(crate) fn is_group(header: &ObjectHeader) -> bool {
 pub(crate) fn links(source: &Source, header: &ObjectHeader) -> Parsed<Vec<Link>> {
     let mut names = Names::default();
     for Message { data, .. } in header.all(kind::LINK) {
-        names.keep(link(source, data)?)?;
+        names.keep(Link::parse(source, data)?)?;
     }
-    if let Some(data) = header.find(source, kind::LINK_INFO)? {
-        let mut fields = Fields::little("a link info message", &data);
-        fields.version(0)?;
-        let flags = fields.u8()?;
-        fields.skip(if flags & 1 != 0 { 8 } else { 0 })?;
-        let (heap, tree) = (source.address(&mut fields)?, source.address(&mut fields)?);
-        if let (Some(heap), Some(tree)) = (heap, tree) {
-            let heap = FractalHeap::read(source, heap)?;
-            second_tree::walk(source, tree, NAME_RECORDS, &mut |found| {
-                let record = found.bytes;
-                let mut fields = Fields::little("a record of a name", record);
-                fields.skip(4)?;
-                let data = heap.object(fields.bytes(heap.id_len())?)?;
-                names.keep(link(source, &data)?)
-            })?;
-        }
+    if let Some(info) = LinkInfo::of(source, header)?
+        && let Some((heap, tree)) = info.many
+    {
+        let heap = FractalHeap::read(source, heap)?;
+        second_tree::walk(source, tree, NAME_RECORDS, &mut |found| {
+            let record = found.bytes;
+            let mut fields = Fields::little("a record of a name", record);
+            fields.skip(4)?;
+            let data = heap.object(fields.bytes(heap.id_len())?)?;
+            names.keep(Link::parse(source, &data)?)
+        })?;
     }
     if let Some(data) = header.find(source, kind::SYMBOL_TABLE)? {
         symbol_table(source, &data, &mut names)?;
@@ -94,30 +106,6 @@ impl Names {
     }
 }
 
-/// A link message.
-fn link(source: &Source, data: &[u8]) -> Parsed<Link> {
-    let mut fields = Fields::little("a link", data);
-    fields.version(1)?;
-    let flags = fields.u8()?;
-    let kind = match flags & 8 != 0 {
-        true => fields.u8()?,
-        false => 0,
-    };
-    fields.skip(if flags & 4 != 0 { 8 } else { 0 })?;
-    fields.skip(if flags & 16 != 0 { 1 } else { 0 })?;
-    let len = fields.uint(1 << (flags & 3))?;
-    let name = text_of(fields.stated(len)?);
-    let target = match kind {
-        0 => Target::Object(source.defined(&mut fields)?),
-        1 => {
-            let len = fields.u16()?;
-            Target::Path(text_of(fields.stated(len.into())?))
-        }
-        _ => Target::Elsewhere,
-    };
-    Ok(Link { name, target })
-}
-
 /// The names of a group of the older kind: symbol table nodes in a B-tree,
 /// their texts in a local heap.
 fn symbol_table(source: &Source, data: &[u8], names: &mut Names) -> Parsed<()> {
@@ -134,11 +122,12 @@ fn symbol_table(source: &Source, data: &[u8], names: &mut Names) -> Parsed<()> {
     let len = source.length(&mut fields)?;
     source.length(&mut fields)?;
     let texts = source.read(source.defined(&mut fields)?, len)?;
-    let text = |offset: u64| -> Parsed<String> {
+    let text = |offset: u64| -> Parsed<&[u8]> {
         let start = usize::try_from(offset).ok();
         let text = start.and_then(|start| texts.get(start..));
         let text = text.ok_or("a name is beyond its heap; the file is damaged")?;
-        Fields::little("a local heap", text).text(false)
+        let end = text.iter().position(|byte| *byte == 0);
+        Ok(&text[..end.ok_or("a local heap has a text without an end")?])
     };
     first_tree::walk(source, tree, first_tree::Kind::Names, &mut |leaf| {
         let node = leaf.child;
@@ -156,15 +145,15 @@ fn symbol_table(source: &Source, data: &[u8], names: &mut Names) -> Parsed<()> {
             let cached = fields.u32()?;
             fields.skip(4)?;
             let scratch = fields.bytes(16)?;
-            let target = match (cached, object) {
+            let link = match (cached, object) {
                 (2, _) => {
                     let place = Fields::little("a symbolic link", scratch).u32()?;
-                    Target::Path(text(place.into())?)
+                    Link::to_path(name, text(place.into())?)?
                 }
-                (_, Some(object)) => Target::Object(object),
-                _ => Target::Elsewhere,
+                (_, Some(object)) => Link::to_object(name, object, None),
+                _ => return Err("a name leads nowhere; the file is damaged".into()),
             };
-            names.keep(Link { name, target })?;
+            names.keep(link)?;
         }
         Ok(())
     })

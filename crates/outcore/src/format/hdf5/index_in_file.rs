@@ -38,6 +38,11 @@ pub(crate) fn lock_for_reading(store: &dyn Store) -> Result<Option<RangeLock<'_>
     store.lock_shared(SHARED, 1)
 }
 
+/// Keeps out others who read or change what all share.
+pub(crate) fn lock_shared_parts(store: &dyn Store) -> Result<Option<RangeLock<'_>>> {
+    store.lock(SHARED, 1)
+}
+
 /// Space for a chunk: where it begins, and its bytes.
 type Room = (u64, u64);
 
@@ -109,7 +114,7 @@ impl IndexInFile {
         let target = match free {
             Some(free) => free,
             None => {
-                let _shared = self.lock_shared_parts()?;
+                let _shared = lock_shared_parts(&*self.store)?;
                 (self.end.claim(&*self.store, len)?, len)
             }
         };
@@ -120,7 +125,7 @@ impl IndexInFile {
             skipped: 0,
         };
         {
-            let _shared = self.lock_shared_parts()?;
+            let _shared = lock_shared_parts(&*self.store)?;
             slot.write(&*self.store, self.addresses, place)?;
         }
         let mut moved = self.moved();
@@ -134,11 +139,6 @@ impl IndexInFile {
 
     fn moved(&self) -> MutexGuard<'_, HashMap<u64, [Room; 2]>> {
         self.moved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps out others who change what chunks share.
-    fn lock_shared_parts(&self) -> Result<Option<RangeLock<'_>>> {
-        self.store.lock(SHARED, 1)
     }
 
     /// Keeps out others who read or change the chunk.

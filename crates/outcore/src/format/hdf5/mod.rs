@@ -9,8 +9,10 @@
 //! where it is now, or to the end of the file, and at last its entry in the index is
 //! changed in its place (`index_in_file.rs`). New datasets with filters are made with
 //! an index that has an empty entry for every chunk (`write.rs`), so making one and
-//! changing one are the same, by any number of ranks.
+//! changing one are the same, by any number of ranks. Datasets that are added to a file
+//! are made behind its end, and get their names when they are complete (`add.rs`).
 
+mod add;
 mod attribute;
 mod checksum;
 mod chunk_index;
@@ -29,7 +31,10 @@ mod global_heap;
 mod group;
 mod index_in_file;
 mod layout;
+mod link;
 mod messages;
+mod new_group;
+mod new_header;
 mod new_index;
 mod object_header;
 mod second_tree;
@@ -51,6 +56,7 @@ use crate::error::Result;
 use crate::format::fields::{Parsed, Problem};
 use crate::format::value::number;
 use crate::format::{Opened, has_at, open_file};
+pub(crate) use add::Addition;
 use chunk_index::{Grid, Place, Table};
 use chunks::{FilteredChunks, Places};
 use dataspace::Dataspace;
@@ -58,11 +64,11 @@ use datatype::Datatype;
 use end_of_file::EndOfFile;
 use index_in_file::{IndexInFile, lock_for_reading};
 use layout::{Chunking, DataLayout};
-use object_header::{ObjectHeader, kind};
+use object_header::{Message, ObjectHeader, kind};
 use slot::Addresses;
 use superblock::File;
 pub(crate) use superblock::SIGNATURE;
-pub(crate) use tree::Node;
+pub(crate) use tree::{Node, is_unlinked};
 pub(crate) use write::create;
 
 /// Opens the dataset `inner` (as in `/group/data`) of a file; without a name,
@@ -86,6 +92,11 @@ pub(crate) fn is_file(path: &Path) -> bool {
 pub(crate) fn holds_only(path: &Path, inner: &str) -> bool {
     let file = open_file(path, Access::ReadOnly).map(File::open);
     matches!(file, Ok(Ok(file)) if tree::is_all(&file, inner).unwrap_or(false))
+}
+
+/// Whether two paths from the root are the same; without one, a file is not one of its datasets.
+pub(crate) fn same_name(one: Option<&str>, other: Option<&str>) -> bool {
+    one.map(tree::names) == other.map(tree::names)
 }
 
 /// A group, or a dataset with what describes it, or why that cannot be opened.

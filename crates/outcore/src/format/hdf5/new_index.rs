@@ -56,8 +56,8 @@ impl NewIndex {
             .checked_add(entries)
     }
 
-    /// Writes it at an address, which is the offset in the file.
-    pub(super) fn write(&self, store: &dyn Store, address: u64) -> Result<()> {
+    /// Writes it at an address of a file whose addresses count from `base`.
+    pub(super) fn write(&self, store: &dyn Store, base: u64, address: u64) -> Result<()> {
         let block_address = address + HEADER_LEN;
         let mut head = b"FAHD\x00".to_vec();
         head.extend([FILTERED, self.entry_len() as u8, PAGE_BITS]);
@@ -71,7 +71,7 @@ impl NewIndex {
         if !self.is_paged() {
             head.extend(self.entries(self.chunks));
             close(&mut head, block);
-            return store.write_at(address, &head);
+            return store.write_at(base + address, &head);
         }
         // Every page is written, so every bit is set.
         let pages = self.chunks.div_ceil(self.page());
@@ -80,11 +80,11 @@ impl NewIndex {
             _ => 0xff,
         }));
         close(&mut head, block);
-        store.write_at(address, &head)?;
+        store.write_at(base + address, &head)?;
         let page = self.closed_page(self.page());
         let at_once = (BATCH / page.len()).max(1);
         let batch = page.repeat(at_once);
-        let mut place = address + head.len() as u64;
+        let mut place = base + address + head.len() as u64;
         let mut left = self.chunks / self.page();
         while left > 0 {
             let count = left.min(at_once as u64);

@@ -22,9 +22,14 @@ pub(crate) mod kind {
     pub(crate) const GROUP_INFO: u16 = 0x0a;
     pub(crate) const FILTERS: u16 = 0x0b;
     pub(crate) const ATTRIBUTE: u16 = 0x0c;
+    pub(crate) const COMMENT: u16 = 0x0d;
+    pub(crate) const OLD_TIME: u16 = 0x0e;
     pub(crate) const CONTINUATION: u16 = 0x10;
     pub(crate) const SYMBOL_TABLE: u16 = 0x11;
+    pub(crate) const TIME: u16 = 0x12;
+    pub(crate) const TREE_WIDTHS: u16 = 0x13;
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
+    pub(crate) const REFERENCES: u16 = 0x16;
     pub(crate) const FILE_SPACE: u16 = 0x17;
     pub(crate) const CACHE_IMAGE: u16 = 0x18;
 }
@@ -40,6 +45,8 @@ pub(crate) struct Message {
     pub(crate) kind: u16,
     /// Whether it only says where the message is.
     pub(crate) shared: bool,
+    /// That and what else is marked, and the number of its making where they count.
+    pub(crate) marks: (u8, u16),
     /// The address of its data.
     pub(crate) address: u64,
     /// The address of the block that it stands in, and how many bytes of that a
@@ -48,22 +55,41 @@ pub(crate) struct Message {
     pub(crate) data: Vec<u8>,
 }
 
+/// How an object keeps its times and attributes: what a header of version 2 says
+/// before its messages, without the width of their length.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Keeping {
+    pub(crate) flags: u8,
+    pub(crate) values: Vec<u8>,
+}
+
 /// The messages of an object.
 #[derive(Debug)]
 pub(crate) struct ObjectHeader {
     pub(crate) messages: Vec<Message>,
+    pub(crate) keeping: Keeping,
+    /// How many names lead to it.
+    pub(crate) names: u32,
 }
 
 impl ObjectHeader {
     /// Reads the header at `address`.
     pub(crate) fn read(source: &Source, address: u64) -> Parsed<Self> {
         let start = source.read_up_to(address, 48)?;
-        let mut header = Self {
-            messages: Vec::new(),
-        };
-        let (first, len, style) = match start.starts_with(b"OHDR") {
+        let Start {
+            first,
+            len,
+            style,
+            keeping,
+            names,
+        } = match start.starts_with(b"OHDR") {
             true => second_version(&start)?,
             false => first_version(&start)?,
+        };
+        let mut header = Self {
+            messages: Vec::new(),
+            keeping,
+            names,
         };
         let whole = source.read(address, first + len + style.tail())?;
         if let Style::Second { .. } = style {
@@ -95,6 +121,12 @@ impl ObjectHeader {
             };
             waiting.extend(more);
         }
+        let counted = header.all(kind::REFERENCES).next().map(|message| {
+            let mut fields = Fields::little("a count of references", &message.data);
+            fields.version(0)?;
+            fields.u32()
+        });
+        header.names = counted.transpose()?.unwrap_or(header.names);
         Ok(header)
     }
 
@@ -109,16 +141,16 @@ impl ObjectHeader {
         let mut fields = Fields::little("a message of an object header", block);
         let mut more = Vec::new();
         while fields.rest().len() >= style.prefix() {
-            let (kind, len, flags) = match style {
+            let (kind, len, flags, number) = match style {
                 Style::First => {
-                    let message = (fields.u16()?, fields.u16()?, fields.u8()?);
+                    let message = (fields.u16()?, fields.u16()?, fields.u8()?, 0);
                     fields.skip(3)?;
                     message
                 }
                 Style::Second { ordered } => {
-                    let message = (u16::from(fields.u8()?), fields.u16()?, fields.u8()?);
-                    fields.skip(if ordered { 2 } else { 0 })?;
-                    message
+                    let (kind, len, flags) = (fields.u8()?.into(), fields.u16()?, fields.u8()?);
+                    let number = if ordered { fields.u16()? } else { 0 };
+                    (kind, len, flags, number)
                 }
             };
             let at = address + (block.len() - fields.rest().len()) as u64;
@@ -138,6 +170,7 @@ impl ObjectHeader {
                 _ => self.messages.push(Message {
                     kind,
                     shared: flags & 2 != 0,
+                    marks: (flags, number),
                     address: at,
                     block: covered,
                     data: data.to_vec(),
@@ -211,29 +244,54 @@ impl Style {
     }
 }
 
-/// Where the messages begin, how many bytes they have, and how they stand.
-fn first_version(start: &[u8]) -> Parsed<(u64, u64, Style)> {
-    let mut fields = Fields::little("an object header", start);
-    fields.version(1)?;
-    // Reserved, number of messages, references.
-    fields.skip(7)?;
-    Ok((16, fields.u32()?.into(), Style::First))
+/// What a header begins with.
+struct Start {
+    /// Where the messages begin, and how many bytes they have.
+    first: u64,
+    len: u64,
+    style: Style,
+    keeping: Keeping,
+    names: u32,
 }
 
-fn second_version(start: &[u8]) -> Parsed<(u64, u64, Style)> {
+fn first_version(start: &[u8]) -> Parsed<Start> {
+    let mut fields = Fields::little("an object header", start);
+    fields.version(1)?;
+    // Reserved, number of messages.
+    fields.skip(3)?;
+    let names = fields.u32()?;
+    Ok(Start {
+        first: 16,
+        len: fields.u32()?.into(),
+        style: Style::First,
+        keeping: Keeping::default(),
+        names,
+    })
+}
+
+fn second_version(start: &[u8]) -> Parsed<Start> {
     let mut fields = Fields::little("an object header", start);
     fields.signature(b"OHDR")?;
     fields.version(2)?;
     let flags = fields.u8()?;
-    fields.skip(if flags & 0x20 != 0 { 16 } else { 0 })?;
-    fields.skip(if flags & 0x10 != 0 { 4 } else { 0 })?;
+    let times = if flags & 0x20 != 0 { 16 } else { 0 };
+    let bounds = if flags & 0x10 != 0 { 4 } else { 0 };
+    let values = fields.bytes(times + bounds)?.to_vec();
     let len = fields.uint(1 << (flags & 3))?;
     let first = (start.len() - fields.rest().len()) as u64;
     let ordered = flags & 4 != 0;
     if len > MOST_BYTES as u64 {
         return Err(format!("an object header of {len} bytes is not believed").into());
     }
-    Ok((first, len, Style::Second { ordered }))
+    let flags = flags & !3;
+    Ok(Start {
+        first,
+        len,
+        style: Style::Second { ordered },
+        keeping: Keeping { flags, values },
+        // Unless a message says another number.
+        names: 1,
+    })
 }
 
 /// Fails unless the last four bytes are the checksum of the others.

@@ -30,7 +30,9 @@ pub(crate) struct File {
     /// Whether it says that somebody has it open for writing.
     pub(crate) in_use: bool,
     /// The object header of what a newer superblock says besides.
-    extension: Option<u64>,
+    pub(crate) extension: Option<u64>,
+    /// Whether it says of itself where it begins.
+    pub(crate) begins_at_base: bool,
 }
 
 /// Finds the superblock of `store`, or `None` if it is not an HDF5 file.
@@ -121,6 +123,7 @@ impl File {
             end,
             in_use,
             extension,
+            begins_at_base: base == start,
         };
         if file.says(kind::CACHE_IMAGE)? {
             return Err(
@@ -138,6 +141,22 @@ impl File {
             Some(address) => Ok(ObjectHeader::read(&self.source, address)?.has(kind)),
             None => Ok(false),
         }
+    }
+
+    /// The first address behind the offset `end` at which an object can begin.
+    pub(crate) fn free(&self, end: u64) -> Parsed<u64> {
+        let address = end.checked_sub(self.source.base);
+        let address = address.and_then(|address| address.checked_next_multiple_of(8));
+        address.ok_or_else(|| "the file says that it ends before it begins; it is damaged".into())
+    }
+
+    /// Makes the group at the address `root` the root, and the offset `end` the end, in
+    /// one write. Addresses have 8 bytes; the caller keeps out others who change the
+    /// superblock.
+    pub(crate) fn set_root(&self, root: u64, end: u64) -> outcore_storage::Result<()> {
+        let store = self.source.store();
+        let (offset, bytes) = self.end.with_root(&**store, end, root)?;
+        store.write_at(offset, &bytes)
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::Dataset;
 use super::attribute;
-use super::group::{Target, is_group, links};
+use super::group::{is_group, links};
+use super::link::Target;
 use super::object_header::{ObjectHeader, kind};
 use super::superblock::File;
 use crate::format::fields::Parsed;
@@ -35,7 +36,22 @@ impl Node {
     }
 }
 
-/// The address of the object at a path from the root.
+/// By what a dataset is found that no link leads to.
+pub(super) fn unlinked(address: u64) -> String {
+    format!("@{address}")
+}
+
+/// Whether this is what `unlinked` says.
+pub(crate) fn is_unlinked(path: &str) -> bool {
+    address_of(path).is_some()
+}
+
+fn address_of(path: &str) -> Option<u64> {
+    path.strip_prefix('@')?.parse().ok()
+}
+
+/// The address of the dataset at a path from the root; `@ADDRESS`, where no link has
+/// that name, is the one there.
 pub(crate) fn find(file: &File, path: &str) -> Parsed<u64> {
     let mut wanted: Vec<String> = names(path);
     let mut steps = 0;
@@ -45,7 +61,11 @@ pub(crate) fn find(file: &File, path: &str) -> Parsed<u64> {
             let header = ObjectHeader::read(&file.source, address)?;
             let all = links(&file.source, &header)?;
             let Some(link) = all.iter().find(|link| link.name == wanted[at]) else {
-                return Err(missing(file, path));
+                let Some(unlinked) = address_of(path) else {
+                    return Err(missing(file, path));
+                };
+                address = unlinked;
+                break;
             };
             match &link.target {
                 Target::Object(next) => address = *next,
@@ -79,7 +99,8 @@ pub(crate) fn find(file: &File, path: &str) -> Parsed<u64> {
     }
 }
 
-fn names(path: &str) -> Vec<String> {
+/// The names of a path, one after another.
+pub(super) fn names(path: &str) -> Vec<String> {
     let names = path
         .split('/')
         .filter(|name| !name.is_empty() && *name != ".");

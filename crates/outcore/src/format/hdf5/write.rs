@@ -1,4 +1,5 @@
-//! New HDF5 files with one dataset.
+//! New HDF5 files with one dataset, and the dataset itself, which `add.rs` puts into files
+//! of others.
 //!
 //! Everything before the data is made in memory: a superblock of version 2,
 //! the groups on the way to the dataset, and its header. Data begin at a
@@ -18,9 +19,12 @@ use super::dimensions;
 use super::messages::{
     UNDEFINED, attribute, attribute_message, data_layout, dataspace, datatype, fill_value, pipeline,
 };
+use super::new_group::new_group;
+use super::new_header::NewHeader;
 use super::new_index::NewIndex;
 use super::object_header::kind;
 use super::superblock::SIGNATURE;
+use super::tree;
 use crate::descriptor::ArrayDescriptor;
 use crate::draft::file_end;
 use crate::element::{ByteOrder, ElementType};
@@ -29,7 +33,7 @@ use crate::format::value::Plain;
 use crate::format::zarr::usual_chunk;
 
 /// Data begin at a multiple of this.
-const PAGE: usize = 4096;
+const PAGE: u64 = 4096;
 
 const SUPERBLOCK_LEN: usize = 48;
 
@@ -44,57 +48,112 @@ pub(crate) fn create(
     inner: &str,
     descriptor: &ArrayDescriptor,
 ) -> Result<()> {
-    let wrong = |problem: String| Error::format(array, problem);
-    let filtered = with_filters(descriptor).map_err(wrong)?;
-    let descriptor = &filtered;
-    let layout = descriptor.check(array)?;
-    let names: Vec<&str> = inner.split('/').filter(|name| !name.is_empty()).collect();
-    if names.is_empty() || names.iter().any(|name| name.len() > 1 << 10) {
-        return Err(wrong(
-            "a dataset needs a name, as in file.h5:/group/data".into(),
-        ));
+    let dataset = NewDataset::new(array, descriptor)?;
+    let names = names_on_the_way(array, inner)?;
+    // The length of a group does not depend on the addresses in it.
+    let len = |name: &String| new_group(name, 0).len();
+    let address = (SUPERBLOCK_LEN + names.iter().map(len).sum::<usize>()) as u64;
+    let end = dataset.end(array, 0, address)?;
+    let mut head = superblock(end);
+    for name in &names {
+        let next = (head.len() + len(name)) as u64;
+        head.extend(new_group(name, next));
     }
-    if descriptor.arrangement.order != Order::Row {
-        return Err(wrong(format!(
-            "an HDF5 file holds row order, perhaps in tiles, not {}",
-            descriptor.arrangement
-        )));
-    }
-    if descriptor.shard.is_some() {
-        return Err(wrong(
-            "HDF5 files have no shards; use a name ending in .zarr".into(),
-        ));
-    }
-    if descriptor.stripes.is_some() || descriptor.local.is_some() {
-        return Err(wrong(
-            "an HDF5 file is one file, neither striped nor placed locally; use a name ending in .oc"
-                .into(),
-        ));
-    }
-    let bytes = layout.byte_len();
-    // The length of the headers does not depend on the addresses in them.
-    let len = headers(&names, descriptor, bytes, 0).map_err(wrong)?.len();
-    if let Some(index) = new_index(descriptor).map_err(wrong)? {
-        let start = len.next_multiple_of(8) as u64;
-        let end = index.len().and_then(|bytes| start.checked_add(bytes));
-        let end = end.ok_or_else(|| wrong("it has too many chunks".into()))?;
-        let mut head = headers(&names, descriptor, bytes, start).map_err(wrong)?;
-        superblock(&mut head, end);
-        let store = FileStore::create(path)?;
-        store.write_at(0, &head)?;
-        match index.chunks {
-            0 => store.set_len(end)?,
-            _ => index.write(&store, start)?,
-        }
-        return Ok(());
-    }
-    let start = len.next_multiple_of(PAGE) as u64;
-    let end = file_end(array, start, bytes)?;
-    let mut head = headers(&names, descriptor, bytes, start).map_err(wrong)?;
-    superblock(&mut head, end);
     let store = FileStore::create(path)?;
     store.write_at(0, &head)?;
+    dataset.write(&store, 0, address)?;
     Ok(store.set_len(end)?)
+}
+
+/// The names of the groups on the way to the dataset `inner`, and its own.
+pub(super) fn names_on_the_way(array: &str, inner: &str) -> Result<Vec<String>> {
+    let names = tree::names(inner);
+    if names.is_empty() || names.iter().any(|name| name.len() > 1 << 10) {
+        return Err(Error::format(
+            array,
+            "a dataset needs a name, as in file.h5:/group/data",
+        ));
+    }
+    Ok(names)
+}
+
+/// A dataset that is to be made: a header, perhaps a collection of texts, and then room
+/// for data, or an index.
+pub(super) struct NewDataset {
+    descriptor: ArrayDescriptor,
+    /// The bytes of its data without filters.
+    bytes: u64,
+    index: Option<NewIndex>,
+    /// Those of the header and the collection, which do not depend on addresses.
+    head_len: u64,
+}
+
+impl NewDataset {
+    /// Fails if an HDF5 file cannot hold it; `array` names it in messages.
+    pub(super) fn new(array: &str, descriptor: &ArrayDescriptor) -> Result<Self> {
+        let wrong = |problem: String| Error::format(array, problem);
+        let descriptor = with_filters(descriptor).map_err(wrong)?;
+        let layout = descriptor.check(array)?;
+        if descriptor.arrangement.order != Order::Row {
+            return Err(wrong(format!(
+                "an HDF5 file holds row order, perhaps in tiles, not {}",
+                descriptor.arrangement
+            )));
+        }
+        if descriptor.shard.is_some() {
+            return Err(wrong(
+                "HDF5 files have no shards; use a name ending in .zarr".into(),
+            ));
+        }
+        if descriptor.stripes.is_some() || descriptor.local.is_some() {
+            return Err(wrong(
+                "an HDF5 file is one file, neither striped nor placed locally; use a name ending \
+                 in .oc"
+                    .into(),
+            ));
+        }
+        let bytes = layout.byte_len();
+        let index = new_index(&descriptor).map_err(wrong)?;
+        let head = head(&descriptor, bytes, 0, 0).map_err(wrong)?;
+        Ok(Self {
+            bytes,
+            index,
+            head_len: head.len() as u64,
+            descriptor,
+        })
+    }
+
+    /// Where data or index begin if the dataset is at an address of a file whose
+    /// addresses count from `base`.
+    fn start(&self, base: u64, address: u64) -> u64 {
+        let head_end = base + address + self.head_len;
+        let unit = if self.index.is_some() { 8 } else { PAGE };
+        head_end.next_multiple_of(unit) - base
+    }
+
+    /// The offset at which it ends.
+    pub(super) fn end(&self, array: &str, base: u64, address: u64) -> Result<u64> {
+        let start = base + self.start(base, address);
+        let len = match &self.index {
+            None => Some(self.bytes),
+            Some(index) => index.len(),
+        };
+        let len = len.ok_or_else(|| Error::format(array, "it has too many chunks"))?;
+        file_end(array, start, len)
+    }
+
+    /// Writes what is not zero, at an address of a file whose addresses count from
+    /// `base` and that is long enough.
+    pub(super) fn write(&self, store: &dyn Store, base: u64, address: u64) -> Result<()> {
+        let start = self.start(base, address);
+        let head = head(&self.descriptor, self.bytes, address, start)
+            .map_err(|problem| Error::format(store.name(), problem))?;
+        store.write_at(base + address, &head)?;
+        match &self.index {
+            Some(index) if index.chunks > 0 => Ok(index.write(store, base, start)?),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The descriptor with the filters in their order, and chunks if there are filters.
@@ -133,28 +192,24 @@ fn new_index(descriptor: &ArrayDescriptor) -> std::result::Result<Option<NewInde
     }))
 }
 
-/// Room for the superblock, then the headers of all objects.
-fn headers(
-    names: &[&str],
+/// The header of a dataset at an address, whose data or index begin at `start`, and the
+/// collection of its texts of variable length.
+fn head(
     descriptor: &ArrayDescriptor,
     bytes: u64,
+    address: u64,
     start: u64,
 ) -> std::result::Result<Vec<u8>, String> {
-    let mut file = vec![0; SUPERBLOCK_LEN];
-    for name in names {
-        let len = group(name, 0).len();
-        let next = (file.len() + len) as u64;
-        file.extend(group(name, next));
-    }
-    let dataset = |heap| dataset_header(descriptor, bytes, start, heap);
+    let header = |heap| dataset_header(descriptor, bytes, start, heap);
+    let Some(names) = &descriptor.axis_names else {
+        return header(0);
+    };
     // Behind the header, whose length does not depend on addresses.
-    let heap = (file.len() + dataset(0)?.len()).next_multiple_of(8);
-    file.extend(dataset(heap as u64)?);
-    if let Some(names) = &descriptor.axis_names {
-        file.resize(heap, 0);
-        file.extend(dimensions::collection(names));
-    }
-    Ok(file)
+    let heap = (address + header(0)?.len() as u64).next_multiple_of(8);
+    let mut head = header(heap)?;
+    head.resize((heap - address) as usize, 0);
+    head.extend(dimensions::collection(names));
+    Ok(head)
 }
 
 /// The header of the dataset, whose data or index begin at `start`; texts of variable
@@ -165,28 +220,21 @@ fn dataset_header(
     start: u64,
     heap: u64,
 ) -> std::result::Result<Vec<u8>, String> {
-    let mut messages = Vec::new();
-    add(
-        &mut messages,
-        kind::DATASPACE,
-        &dataspace(&descriptor.shape),
-    )?;
+    let mut header = NewHeader::new();
+    header.add(kind::DATASPACE, &dataspace(&descriptor.shape))?;
     let element = datatype(descriptor.element_type, descriptor.byte_order);
-    add(&mut messages, kind::DATATYPE, &element)?;
-    add(&mut messages, kind::FILL_VALUE, &fill_value(descriptor)?)?;
+    header.add(kind::DATATYPE, &element)?;
+    header.add(kind::FILL_VALUE, &fill_value(descriptor)?)?;
     let index = new_index(descriptor)?;
     let layout = data_layout(descriptor, bytes, start, index.as_ref())?;
-    add(&mut messages, kind::LAYOUT, &layout)?;
+    header.add(kind::LAYOUT, &layout)?;
     if !descriptor.codecs.is_empty() {
-        add(
-            &mut messages,
-            kind::FILTERS,
-            &pipeline(descriptor.codecs.steps()),
-        )?;
+        header.add(kind::FILTERS, &pipeline(descriptor.codecs.steps()))?;
     }
     for (name, value) in &descriptor.attributes {
         let attribute = attribute(name, &Plain::of(value));
-        add(&mut messages, kind::ATTRIBUTE, &attribute)
+        header
+            .add(kind::ATTRIBUTE, &attribute)
             .map_err(|_| format!("the attribute {name} is too long for an HDF5 file"))?;
     }
     if let Some(names) = &descriptor.axis_names {
@@ -194,12 +242,13 @@ fn dataset_header(
         let (name, kind, data) = dimensions::labels(names, heap, byte);
         let space = dataspace(&[names.len() as u64]);
         let message = attribute_message(name, &kind, &space, &data);
-        add(&mut messages, kind::ATTRIBUTE, &message)?;
+        header.add(kind::ATTRIBUTE, &message)?;
     }
-    Ok(header(&messages))
+    Ok(header.finish())
 }
 
-fn superblock(file: &mut [u8], end: u64) {
+/// The superblock of a file whose root group follows it.
+fn superblock(end: u64) -> Vec<u8> {
     let mut block = SIGNATURE.to_vec();
     block.extend([2, 8, 8, 0]);
     block.extend(0u64.to_le_bytes());
@@ -207,43 +256,5 @@ fn superblock(file: &mut [u8], end: u64) {
     block.extend(end.to_le_bytes());
     block.extend((SUPERBLOCK_LEN as u64).to_le_bytes());
     block.extend(lookup3(&block).to_le_bytes());
-    file[..SUPERBLOCK_LEN].copy_from_slice(&block);
-}
-
-/// Adds a message.
-fn add(messages: &mut Vec<u8>, kind: u16, data: &[u8]) -> std::result::Result<(), String> {
-    let len = u16::try_from(data.len()).map_err(|_| "a message is too long")?;
-    messages.push(kind as u8);
-    messages.extend(len.to_le_bytes());
-    messages.push(0);
-    messages.extend(data);
-    Ok(())
-}
-
-/// An object header with these messages.
-fn header(messages: &[u8]) -> Vec<u8> {
-    let mut header = b"OHDR\x02\x02".to_vec();
-    header.extend((messages.len() as u32).to_le_bytes());
-    header.extend(messages);
-    header.extend(lookup3(&header).to_le_bytes());
-    header
-}
-
-/// A group with one name in it.
-fn group(name: &str, target: u64) -> Vec<u8> {
-    let mut messages = Vec::new();
-    let info = [&[0, 0][..], &UNDEFINED, &UNDEFINED].concat();
-    // A name in UTF-8 whose length takes two bytes.
-    let mut link = vec![1, 0x11, 1];
-    link.extend((name.len() as u16).to_le_bytes());
-    link.extend(name.as_bytes());
-    link.extend(target.to_le_bytes());
-    for (kind, data) in [
-        (kind::LINK_INFO, &info[..]),
-        (kind::GROUP_INFO, &[0, 0]),
-        (kind::LINK, &link),
-    ] {
-        add(&mut messages, kind, data).expect("names are at most 1024 bytes");
-    }
-    header(&messages)
+    block
 }

@@ -1,0 +1,248 @@
+//! [`Addition`]: a dataset that is added to a file that has others.
+//!
+//! It comes in two steps, and the file is whole before, between and after them:
+//!
+//! 1. Space at the end of the file is claimed, and the dataset made there, with
+//!    everything but a name. It is opened by its address (`file.h5:@4096`) and filled.
+//! 2. The name: nothing that is there is changed. The group it is in is copied to the
+//!    end of the file with the new name in it (`new_group.rs`), then the group that
+//!    group is in with the copy's address, and so on up to the root. One write of a few
+//!    bytes of the superblock then makes the new root the root.
+//!
+//! A program that dies before that write leaves the old file, and after it the new one;
+//! the old groups, and a dataset that got no name, are space that nobody uses (h5repack
+//! gives it back). Both steps hold the lock of what all share in a file, and the second
+//! reads the groups again under it; so programs that add at the same time all find
+//! their datasets.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use outcore_storage::{Access, FileStore, Store};
+
+use super::index_in_file::lock_shared_parts;
+use super::link::Target;
+use super::new_group::{Group, new_group};
+use super::object_header::{ObjectHeader, kind};
+use super::superblock::File;
+use super::tree;
+use super::write::{NewDataset, names_on_the_way};
+use crate::descriptor::ArrayDescriptor;
+use crate::error::{Error, Result};
+use crate::format::fields::{Parsed, Problem};
+
+/// A dataset of a file that has no name in it yet. Dropped, it stays without one.
+#[derive(Debug)]
+pub(crate) struct Addition {
+    /// What messages call it.
+    array: String,
+    path: PathBuf,
+    /// The file that was there at the beginning, which device it is on, and its number.
+    store: Arc<dyn Store>,
+    identity: (u64, u64),
+    /// The groups on the way, and the name.
+    names: Vec<String>,
+    /// Whether another dataset may lose its name to it.
+    replace: bool,
+    address: u64,
+}
+
+impl Addition {
+    /// Makes the dataset that is to be `inner` of the file at `path`, without a name.
+    pub(crate) fn begin(
+        array: &str,
+        path: &Path,
+        inner: &str,
+        descriptor: &ArrayDescriptor,
+        replace: bool,
+    ) -> Result<Self> {
+        let dataset = NewDataset::new(array, descriptor)?;
+        let store: Arc<dyn Store> = Arc::new(FileStore::open(path, Access::ReadWrite)?);
+        let mut addition = Self {
+            array: array.into(),
+            path: path.into(),
+            store: Arc::clone(&store),
+            identity: identity(path)?,
+            names: names_on_the_way(array, inner)?,
+            replace,
+            address: 0,
+        };
+        let base = {
+            let _lock = lock_shared_parts(&*store)?;
+            let file = addition.of(growing(&store))?;
+            let groups = addition.of(groups_on_the_way(&file, &addition.names, replace))?;
+            let begin = file.end.checked(&*store)?;
+            addition.address = addition.of(file.free(begin))?;
+            let address = tree::unlinked(addition.address);
+            if groups
+                .first()
+                .is_some_and(|root| root.link(&address).is_some())
+            {
+                return Err(addition.wrong(format!(
+                    "the file has a dataset named {address}, a name that the new one has until it \
+                     is complete; rename that"
+                )));
+            }
+            let base = file.source.base;
+            let end = dataset.end(array, base, addition.address)?;
+            // What a program that died has left behind the end must not be found there.
+            if store.len()? > begin {
+                store.set_len(begin)?;
+            }
+            // The file is longer before it says so, also on stable storage.
+            store.set_len(end)?;
+            store.sync()?;
+            file.end.claim(&*store, end - begin)?;
+            base
+        };
+        dataset.write(&*store, base, addition.address)?;
+        Ok(addition)
+    }
+
+    /// By what it is found in its file until it has its name.
+    pub(crate) fn temporary_name(&self) -> String {
+        tree::unlinked(self.address)
+    }
+
+    /// Gives it its name. The data are on stable storage.
+    pub(crate) fn link(&self) -> Result<()> {
+        let store = &self.store;
+        let _lock = lock_shared_parts(&**store)?;
+        let file = self.of(growing(store))?;
+        let there = ObjectHeader::read(&file.source, self.address);
+        if identity(&self.path)? != self.identity || !there.is_ok_and(|made| made.has(kind::LAYOUT))
+        {
+            return Err(self.wrong(
+                "another program has replaced the file while the dataset was made in the old one; \
+                 begin anew"
+                    .into(),
+            ));
+        }
+        let groups = self.of(groups_on_the_way(&file, &self.names, self.replace))?;
+        let start = self.of(file.free(file.end.checked(&**store)?))?;
+        let (mut copies, mut target) = (Vec::new(), self.address);
+        for (at, name) in self.names.iter().enumerate().rev() {
+            let header = match groups.get(at) {
+                Some(group) => self.of(group.with(name, target))?,
+                None => new_group(name, target),
+            };
+            target = start + copies.len() as u64;
+            copies.extend(header);
+            copies.resize(copies.len().next_multiple_of(8), 0);
+        }
+        let begin = file.source.base + start;
+        store.write_at(begin, &copies)?;
+        store.sync()?;
+        Ok(file.set_root(target, begin + copies.len() as u64)?)
+    }
+
+    /// Returns when the name is on stable storage.
+    pub(crate) fn sync(&self) -> Result<()> {
+        Ok(self.store.sync()?)
+    }
+
+    fn wrong(&self, problem: String) -> Error {
+        Error::format(&self.array, problem)
+    }
+
+    fn of<T>(&self, parsed: Parsed<T>) -> Result<T> {
+        parsed.map_err(Problem::of(&self.array))
+    }
+}
+
+/// The device of the file at `path`, and its number there.
+fn identity(path: &Path) -> Result<(u64, u64)> {
+    let found = std::fs::metadata(path).map_err(|source| Error::file("open", path, source))?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// The file, if datasets can be added to it.
+fn growing(store: &Arc<dyn Store>) -> Parsed<File> {
+    let file = File::open(Arc::clone(store))?;
+    if file.source.offset_size != 8 || file.source.length_size != 8 {
+        return Err(format!(
+            "the file has addresses of {} and lengths of {} bytes, and datasets are added only \
+             where both have 8, as almost all programs make them; name another file",
+            file.source.offset_size, file.source.length_size
+        )
+        .into());
+    }
+    if !file.begins_at_base {
+        return Err(
+            "something stands before the file that it does not know of; cut that off, or name \
+             another file"
+                .into(),
+        );
+    }
+    if file.in_use {
+        return Err(
+            "another program has the file open for writing, or did not close it; close it there, \
+             or remove the mark with 'h5clear -s'"
+                .into(),
+        );
+    }
+    let Some(extension) = file.extension else {
+        return Ok(file);
+    };
+    let extension = ObjectHeader::read(&file.source, extension)?;
+    let foreign = |message: &&super::Message| message.kind != kind::TREE_WIDTHS;
+    match extension.messages.iter().find(foreign) {
+        None => Ok(file),
+        Some(message) if message.kind == kind::FILE_SPACE => Err(
+            "the file keeps its own account of free space, which outcore does not; rewrite it \
+             with 'h5repack -S FSM_AGGR -P 0 -T 1 -G 4096', or name another file"
+                .into(),
+        ),
+        Some(message) => Err(format!(
+            "the file has settings (superblock extension, kind {}) that outcore does not keep up \
+             with; rewrite it with 'h5repack', or name another file",
+            message.kind
+        )
+        .into()),
+    }
+}
+
+/// The groups that exist of those in which the last of `names` will be, from the root
+/// on. Fails if it cannot be there.
+fn groups_on_the_way(file: &File, names: &[String], replace: bool) -> Parsed<Vec<Group>> {
+    let (mut groups, mut address) = (Vec::new(), file.root);
+    for (at, name) in names.iter().enumerate() {
+        let path = |names: &[String]| format!("/{}", names.join("/"));
+        let group = Group::read(&file.source, address, &path(&names[..at]))?;
+        let target = group.link(name).map(|link| link.target.clone());
+        groups.push(group);
+        address = match target {
+            None => break,
+            Some(Target::Object(address)) => address,
+            Some(_) => {
+                return Err(format!(
+                    "{} is a symbolic or external link, which datasets are not added through; \
+                     name what it leads to",
+                    path(&names[..=at])
+                )
+                .into());
+            }
+        };
+        if at + 1 < names.len() {
+            continue;
+        }
+        let taken = ObjectHeader::read(&file.source, address)?;
+        if !taken.has(kind::LAYOUT) {
+            return Err(format!(
+                "{} is no dataset, so it is not replaced; take another name",
+                path(names)
+            )
+            .into());
+        }
+        if !replace {
+            return Err(format!(
+                "the file has a dataset {} already; take another name, or ask for it to be \
+                 replaced (--force)",
+                path(names)
+            )
+            .into());
+        }
+    }
+    Ok(groups)
+}
