@@ -2,7 +2,7 @@
 
 use super::first_tree;
 use super::fractal_heap::FractalHeap;
-use super::link::Link;
+use super::link::{Link, Target};
 use super::object_header::{Message, ObjectHeader, kind};
 use super::second_tree;
 use super::source::Source;
