@@ -315,3 +315,26 @@ fn scalars_and_empty_arrays() {
         assert_eq!(array.descriptor().arrangement.order, Order::Row);
     }
 }
+
+#[test]
+fn a_whole_chunk_waits_for_who_changes_a_part() {
+    use outcore::storage::{Access, FileStore, Store};
+    let directory = tempfile::tempdir().unwrap();
+    let path = name(directory.path(), "a.zarr");
+    let descriptor =
+        ArrayDescriptor::new(&[8], ElementType::I32).layout("tiled:8".parse().unwrap());
+    let array = Array::create(&path, &descriptor).unwrap();
+    let file = directory.path().join("a.zarr/zarr.json");
+    let description = FileStore::open(&file, Access::ReadWrite).unwrap();
+    let chunk = directory.path().join("a.zarr/c/0");
+    std::thread::scope(|scope| {
+        let held = description.lock(0, 1).unwrap();
+        let writer = scope.spawn(|| array.write(&array.whole(), &[7; 8]));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let written = chunk.exists();
+        drop(held);
+        writer.join().unwrap().unwrap();
+        assert!(!written, "the chunk was replaced while its lock was held");
+    });
+    assert!(chunk.exists());
+}

@@ -113,15 +113,10 @@ pub trait Chunks: Debug + Send + Sync {
     /// Puts a whole chunk in its place.
     fn write(&self, index: u64, data: &[u8]) -> Result<()>;
 
-    /// Keeps out others who change parts of the chunk; `None`: there are no locks.
+    /// Keeps out others who change the chunk. Who replaces all of it locks it, too:
+    /// who changes a part meanwhile would put back what it held before. `None`: there
+    /// are no locks.
     fn lock(&self, index: u64) -> Result<Option<RangeLock<'_>>>;
-
-    /// Keeps out others while a whole chunk is replaced; `None`: that is one step for
-    /// everybody else anyway.
-    fn lock_whole(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
-        let _ = index;
-        Ok(None)
-    }
 
     /// Keeps out those who change a chunk while it is read; `None`: who reads sees it
     /// before or after a change anyway.
@@ -272,10 +267,7 @@ impl ChunkStore {
             reserve(scratch, size).map_err(|source| Error::write(self.name(), 0, source))?;
             scratch.resize(size, 0);
         }
-        let lock = match covered {
-            true => self.chunks.lock_whole(index)?,
-            false => self.chunks.lock(index)?,
-        };
+        let lock = self.chunks.lock(index)?;
         if !covered {
             let whole = 0..size;
             self.chunks
@@ -289,7 +281,7 @@ impl ChunkStore {
 
     /// Puts a whole chunk in its place.
     pub fn put(&self, index: u64, data: &[u8]) -> Result<()> {
-        let _lock = self.chunks.lock_whole(index)?;
+        let _lock = self.chunks.lock(index)?;
         self.replace(index, data)
     }
 
