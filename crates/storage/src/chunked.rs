@@ -231,11 +231,7 @@ impl ChunkStore {
             true => std::slice::from_ref(&whole),
             false => wanted,
         };
-        if scratch.len() != size {
-            scratch.clear();
-            reserve(scratch, size).map_err(|source| Error::read(self.name(), 0, source))?;
-            scratch.resize(size, 0);
-        }
+        make_room(scratch, size).map_err(|source| Error::read(self.name(), 0, source))?;
         let lock = self.chunks.lock_shared(index)?;
         self.chunks.read(index, wanted, scratch)?;
         drop(lock);
@@ -262,11 +258,7 @@ impl ChunkStore {
         change: &mut dyn FnMut(&mut [u8]),
     ) -> Result<()> {
         let size = self.chunks.chunk_bytes();
-        if scratch.len() != size {
-            scratch.clear();
-            reserve(scratch, size).map_err(|source| Error::write(self.name(), 0, source))?;
-            scratch.resize(size, 0);
-        }
+        make_room(scratch, size).map_err(|source| Error::write(self.name(), 0, source))?;
         let lock = self.chunks.lock(index)?;
         if !covered {
             let whole = 0..size;
@@ -380,11 +372,14 @@ impl ChunkStore {
     }
 }
 
-/// Makes room or says that there is none.
-fn reserve(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
-    bytes
-        .try_reserve_exact(len)
-        .map_err(|_| io::ErrorKind::OutOfMemory.into())
+/// Makes room for so many bytes or says that there is none. Zeros of the system take
+/// memory only where they are used, and of a large chunk that may be little.
+fn make_room(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
+    if bytes.len() != len {
+        *bytes = Vec::new();
+        *bytes = bytemuck::try_zeroed_vec(len).map_err(|()| io::ErrorKind::OutOfMemory)?;
+    }
+    Ok(())
 }
 
 impl Store for ChunkStore {

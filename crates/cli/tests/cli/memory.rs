@@ -151,3 +151,12 @@ fn listed_places_stay_within_the_cap() {
         assert!(place.npy("w.npy") == place.npy("v.npy"));
     }
 }
+
+/// Of a chunk that is stored as it is, memory is taken for what is wanted.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_element_takes_no_whole_chunk() {
+    let place = Place::new();
+    place.ok("create big.zarr --shape 67108864 --type f32 --chunks 67108864 --fill 1");
+    stays_below(&place, MIB, &["read big.zarr 1234567"]);
+}
