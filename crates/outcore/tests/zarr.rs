@@ -548,3 +548,40 @@ fn a_chunk_that_is_too_long_is_damaged() {
     });
     assert_eq!(found.unwrap()[0].faults[0].pieces, 1..2);
 }
+
+#[test]
+fn decoded_chunks_are_in_the_budget() {
+    let directory = tempfile::tempdir().unwrap();
+    let descriptor = ArrayDescriptor::new(&[600, 512], ElementType::F32)
+        .layout("tiled:512x512".parse().unwrap())
+        .codecs("zstd:1".parse().unwrap());
+    let source = Array::create(&name(directory.path(), "a.zarr"), &descriptor).unwrap();
+    let values: Vec<f32> = (0..600 * 512).map(|number| number as f32).collect();
+    source.write(&source.whole(), &values).unwrap();
+    let target = ArrayDescriptor::new(&[512, 600], ElementType::F32);
+    let target = Array::create(&name(directory.path(), "b.oc"), &target).unwrap();
+    let turn = |bytes: u64| {
+        outcore::run(1, |comm| {
+            let budget = outcore::MemoryBudget::of(bytes);
+            outcore::Relayout::plan(comm, &source, &target, &[1, 0], &budget)?.run(comm, &|_| ())
+        })
+    };
+    // A chunk has 1 MiB; it is there as it is stored, and decoded.
+    let Err(Error::Memory { least, .. }) = turn(1 << 20) else {
+        panic!("1 MiB is no room for a decoded chunk");
+    };
+    assert!((2 << 20..3 << 20).contains(&least), "{least}");
+    let expected: Vec<f32> = (0..512 * 600)
+        .map(|at| (at % 600 * 512 + at / 600) as f32)
+        .collect();
+    for bytes in [least, 4 << 20, 8 << 20, 64 << 20] {
+        turn(bytes).unwrap();
+        assert!(
+            target.read::<f32>(&target.whole()).unwrap() == expected,
+            "{bytes}"
+        );
+        target
+            .write(&target.whole(), &vec![0f32; 512 * 600])
+            .unwrap();
+    }
+}

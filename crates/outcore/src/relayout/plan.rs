@@ -125,7 +125,8 @@ impl Relayout {
     pub(super) fn of(comm: &Comm, ends: &Ends<'_>, budget: &MemoryBudget) -> Result<Self> {
         let budget = budget.for_rank(comm);
         comm.agree(ends.check())?;
-        comm.agree(budget.require(LEAST, PURPOSE))?;
+        let least = LEAST.saturating_add(decoded(ends.source, ends.target));
+        comm.agree(budget.require(least, PURPOSE))?;
         let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
         let decided = match comm.rank() {
             0 => Decision::make(ends, room, comm.size()).map(Some),
@@ -151,11 +152,11 @@ impl Relayout {
         let budget = budget.for_rank(comm);
         comm.agree(ends.check())?;
         let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
-        comm.agree(budget.require(decision.lane, PURPOSE))?;
-        decision.lanes = decision
-            .lanes
-            .min((room / decision.lane.max(1)) as usize)
-            .max(1);
+        let lane = decision
+            .lane
+            .saturating_add(decoded(ends.source, ends.target));
+        comm.agree(budget.require(lane, PURPOSE))?;
+        decision.lanes = decision.lanes.min((room / lane.max(1)) as usize).max(1);
         Ok(ends.planned(decision, budget))
     }
 
@@ -208,7 +209,10 @@ impl Relayout {
             ref stages,
             ..
         } = self.decision;
-        let held = self.budget.reserve(lanes as u64 * lane, PURPOSE);
+        let all = lane.saturating_add(decoded(&self.source, &self.target));
+        let held = self
+            .budget
+            .reserve(all.saturating_mul(lanes as u64), PURPOSE);
         let _held = comm.agree(held)?;
         let mut source: Option<Between> = None;
         for (number, stage) in stages.iter().enumerate() {
@@ -299,6 +303,13 @@ fn moved_size(source: &Array, target: &Array) -> u64 {
     }
 }
 
+/// What a lane takes for chunks of both arrays that can be had only whole.
+fn decoded(source: &Array, target: &Array) -> u64 {
+    source
+        .decoded_bytes()
+        .saturating_add(target.decoded_bytes())
+}
+
 impl Ends<'_> {
     fn planned(&self, decision: Decision, budget: MemoryBudget) -> Relayout {
         Relayout {
@@ -355,21 +366,26 @@ impl Decision {
             ..
         } = *ends;
         let size = moved_size(source, target);
+        let decoded = decoded(source, target);
         let bytes = target.whole().count() * size;
         let legs = Leg::all(source, target, axes)?;
         let virtual_time = source.store().time().or(target.store().time()).is_some();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lanes = match virtual_time {
             true => 1,
-            false => (cores / ranks).min((room / LANE) as usize).max(1),
+            false => (cores / ranks)
+                .min((room / LANE.saturating_add(decoded)) as usize)
+                .max(1),
         };
+        // What a lane has beside decoded chunks.
+        let share = (room / lanes as u64).saturating_sub(decoded);
         let Some(leg) = legs
             .iter()
             .max_by_key(|leg| leg.shape.iter().product::<u64>())
         else {
             return Ok(Self {
                 lanes,
-                lane: room / lanes as u64,
+                lane: share,
                 resident: false,
                 pull: false,
                 stages: Vec::new(),
@@ -396,7 +412,7 @@ impl Decision {
             false => LARGEST,
         };
         let most = largest.min((bytes / (2 * workers)).max(SAME_ORDER));
-        let whole = LaneMemory::of(room / lanes as u64, size);
+        let whole = LaneMemory::of(share, size);
         let fits = if leg.lists() {
             whole.block / (size + LISTS) * size
         } else {
@@ -419,7 +435,7 @@ impl Decision {
         } else {
             needed
         };
-        let lane = (room / lanes as u64).min(needed.saturating_add(2 * whole.staging).max(LEAST));
+        let lane = share.min(needed.saturating_add(2 * whole.staging).max(LEAST));
         Ok(Self {
             lanes,
             lane,
@@ -518,9 +534,11 @@ pub(crate) fn move_part(
     let size = target.layout().element_size();
     let same_order = source.layout().slowest_first() == target.layout().slowest_first();
     let each = if same_order { size } else { 2 * size } + if leg.lists() { LISTS } else { 0 };
-    budget.require(each, PURPOSE)?;
-    let room = budget.free().clamp(each, LARGEST.max(each));
-    let _held = budget.reserve(room, PURPOSE)?;
+    let decoded = decoded(source, target);
+    budget.require(each.saturating_add(decoded), PURPOSE)?;
+    let free = budget.free().saturating_sub(decoded);
+    let room = free.clamp(each, LARGEST.max(each));
+    let _held = budget.reserve(room.saturating_add(decoded), PURPOSE)?;
     let memory = LaneMemory::of(room, size);
     let of_leg = |array: &Array| {
         let arrangement = array.layout().arrangement();
