@@ -14,7 +14,9 @@
 //! pieces cost nothing and contiguous writes are what counts: [`SHORT`] bytes of
 //! the source, and of the target as much as there is. A block that fits the
 //! processor's cache, [`CACHED`], is better than a larger one. Otherwise
-//! ([`Reads::Requests`]) both sides have the longest pieces that fit.
+//! ([`Reads::Requests`]) both sides have the longest pieces that fit. Where chunks
+//! are decoded ([`Reads::Chunks`]) that is so as well, with blocks of whole chunks if
+//! one fits.
 
 use outcore_geometry::Layout;
 use serde::{Deserialize, Serialize};
@@ -38,6 +40,8 @@ pub(crate) enum Reads {
     Resident,
     /// A request to the store.
     Requests,
+    /// A chunk that is decoded, all of it for every block that has a part of it.
+    Chunks,
 }
 
 /// A block, and the bytes of its pieces on either side.
@@ -150,8 +154,17 @@ pub(crate) fn choose(source: &Layout, target: &Layout, room: u64, reads: Reads) 
     let size = target.element_size();
     let (from, to) = (Levels::of(source), Levels::of(target));
     let most = (room / size).max(1);
-    let one = vec![1; target.shape().len()];
     let fits = |block: &Vec<u64>| count(block) <= most;
+    let chunk = source
+        .tile()
+        .filter(|_| reads == Reads::Chunks)
+        .map(|tile| {
+            let extents = tile.iter().zip(source.shape());
+            extents.map(|(tile, whole)| *tile.min(whole)).collect()
+        });
+    let chunk = chunk.filter(fits);
+    let is_whole = chunk.is_some() && target.tile().is_none();
+    let one = chunk.unwrap_or_else(|| vec![1; target.shape().len()]);
     let grown = |read: u64, write: u64| {
         let mut block = one.clone();
         from.grow(&mut block, (read / size).max(1));
@@ -165,7 +178,7 @@ pub(crate) fn choose(source: &Layout, target: &Layout, room: u64, reads: Reads) 
     };
     let balanced = || goals().map(|goal| grown(goal, goal)).find(fits);
     let block = match reads {
-        Reads::Requests => balanced(),
+        Reads::Requests | Reads::Chunks => balanced(),
         Reads::Resident => {
             let mut block = grown(SHORT, size);
             let fit = fits(&block).then(|| {
@@ -182,11 +195,11 @@ pub(crate) fn choose(source: &Layout, target: &Layout, room: u64, reads: Reads) 
         }
     };
     let mut block = block.unwrap_or(one);
-    if reads == Reads::Requests {
+    if reads != Reads::Resident {
         to.fill(&mut block, most);
         from.fill(&mut block, most);
     }
-    cut_at_tiles(&mut block, target);
+    cut_at_tiles(&mut block, if is_whole { source } else { target });
     even_out(
         &mut block,
         target.shape(),
@@ -200,10 +213,11 @@ pub(crate) fn choose(source: &Layout, target: &Layout, room: u64, reads: Reads) 
     }
 }
 
-/// Makes blocks end where tiles of the target do, so that no tile is written in parts.
-fn cut_at_tiles(block: &mut [u64], target: &Layout) {
-    let tiles = target.tile().unwrap_or_default().iter();
-    for ((extent, tile), whole) in block.iter_mut().zip(tiles).zip(target.shape()) {
+/// Makes blocks end where tiles of a layout do, so that no tile of the target is
+/// written in parts, and no chunk of the source decoded twice.
+fn cut_at_tiles(block: &mut [u64], layout: &Layout) {
+    let tiles = layout.tile().unwrap_or_default().iter();
+    for ((extent, tile), whole) in block.iter_mut().zip(tiles).zip(layout.shape()) {
         if *extent > *tile && *extent < *whole {
             *extent -= *extent % *tile;
         }
@@ -284,6 +298,23 @@ mod tests {
         let choice = choose(&tiled, &row, 512 << 10, Reads::Requests);
         // Half a tile, which is still one piece, of each of four.
         assert_eq!((choice.read, choice.write), (128 << 10, 512 << 10));
+    }
+
+    #[test]
+    fn chunks_are_decoded_whole() {
+        let shape = [1024, 1024];
+        let (row, column) = (layout(&shape, "row"), layout(&shape, "column"));
+        let chunks = layout(&shape, "tiled:256x256");
+        for (target, room, block) in [
+            (&row, 512 << 10, [256, 512]),
+            (&column, 600 << 10, [512, 256]),
+            (&row, 4 << 20, [1024, 1024]),
+            // None fits.
+            (&row, 128 << 10, [32, 1024]),
+        ] {
+            let choice = choose(&chunks, target, room, Reads::Chunks);
+            assert_eq!(choice.block, block, "{room}");
+        }
     }
 
     #[test]

@@ -270,15 +270,12 @@ impl Relayout {
 
     fn blocks(&self, legs: Vec<Leg>, stage: &Stage) -> Blocks {
         let size = moved_size(&self.source, &self.target);
-        let reads = match self.decision.resident {
-            true => Reads::Resident,
-            false => Reads::Requests,
-        };
+        let chunk = chunk_elements(&self.source).saturating_mul(size);
         Blocks {
             legs,
             shape: stage.choice.block.clone(),
-            reads,
-            memory: LaneMemory::of(self.decision.lane, size),
+            reads: reads(self.decision.resident, chunk),
+            memory: LaneMemory::of(self.decision.lane, size, chunk),
             conversion: self.conversion,
         }
     }
@@ -308,6 +305,19 @@ fn decoded(source: &Array, target: &Array) -> u64 {
     source
         .decoded_bytes()
         .saturating_add(target.decoded_bytes())
+}
+
+/// The elements of a chunk of the source that is decoded; 0 if none is.
+fn chunk_elements(source: &Array) -> u64 {
+    source.decoded_bytes() / 2 / source.layout().element_size()
+}
+
+fn reads(resident: bool, chunk: u64) -> Reads {
+    match (resident, chunk) {
+        (true, _) => Reads::Resident,
+        (false, 0) => Reads::Requests,
+        (false, _) => Reads::Chunks,
+    }
 }
 
 impl Ends<'_> {
@@ -366,7 +376,10 @@ impl Decision {
             ..
         } = *ends;
         let size = moved_size(source, target);
-        let decoded = decoded(source, target);
+        let (decoded, chunk) = (
+            decoded(source, target),
+            chunk_elements(source).saturating_mul(size),
+        );
         let bytes = target.whole().count() * size;
         let legs = Leg::all(source, target, axes)?;
         let virtual_time = source.store().time().or(target.store().time()).is_some();
@@ -374,7 +387,7 @@ impl Decision {
         let lanes = match virtual_time {
             true => 1,
             false => (cores / ranks)
-                .min((room / LANE.saturating_add(decoded)) as usize)
+                .min((room / LANE.max(chunk.saturating_mul(3)).saturating_add(decoded)) as usize)
                 .max(1),
         };
         // What a lane has beside decoded chunks.
@@ -411,18 +424,16 @@ impl Decision {
             true => SAME_ORDER,
             false => LARGEST,
         };
-        let most = largest.min((bytes / (2 * workers)).max(SAME_ORDER));
-        let whole = LaneMemory::of(share, size);
+        let most = largest
+            .min((bytes / (2 * workers)).max(SAME_ORDER))
+            .max(chunk);
+        let whole = LaneMemory::of(share, size, chunk);
         let fits = if leg.lists() {
             whole.block / (size + LISTS) * size
         } else {
             whole.block
         };
-        let reads = if resident {
-            Reads::Resident
-        } else {
-            Reads::Requests
-        };
+        let reads = reads(resident, chunk);
         let alone =
             legs.len() > 1 || leg.lists() || leg.part().is_some() || target.format() == "store";
         let found = stages(&from_layout, &to_layout, fits.min(most), reads, alone);
@@ -539,7 +550,7 @@ pub(crate) fn move_part(
     let free = budget.free().saturating_sub(decoded);
     let room = free.clamp(each, LARGEST.max(each));
     let _held = budget.reserve(room.saturating_add(decoded), PURPOSE)?;
-    let memory = LaneMemory::of(room, size);
+    let memory = LaneMemory::of(room, size, 0);
     let of_leg = |array: &Array| {
         let arrangement = array.layout().arrangement();
         Layout::arranged(&leg.shape, size, &arrangement).map_err(Error::geometry(array.name()))
