@@ -144,11 +144,11 @@ impl Create {
         };
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
-            let room = self.memory.room(comm, "filling an array")?;
+            let mut room = self.memory.room(comm, "filling an array")?;
             let draft = Array::draft_all(comm, &self.path, &descriptor, self.force)?;
             fill.check(draft.element_type())?;
             if fill != Fill::Zero {
-                let array = room.tuned(&draft, Tuning::default());
+                let array = comm.agree(room.tuned(&draft, Tuning::default()))?;
                 let share = array.layout().byte_len() / comm.size() as u64;
                 let progress = Progress::shared(&progress, "filling", comm, share)?;
                 let team = Team {

@@ -3,7 +3,7 @@
 //! The buffers of a rank are the piece that it reads, the same piece in
 //! another axis order, and what a strategy stages while it reads or writes
 //! (one at a time). A quarter of a rank's memory is for staging, the rest for
-//! pieces.
+//! pieces; before that comes what chunks take that can be had only whole.
 
 use clap::Args;
 use outcore::{Array, Comm, MemoryBudget, Result, Tuning};
@@ -34,39 +34,60 @@ impl Memory {
 
     /// Collective: what this rank may hold for `purpose`.
     pub(crate) fn room(&self, comm: &Comm, purpose: &str) -> Result<Room> {
-        let Some(bytes) = self.memory else {
-            let share = MemoryBudget::of(PIECES).for_rank(comm);
-            return Ok(Room {
-                pieces: share.limit(),
-                staging: None,
-            });
+        let room = Room {
+            share: MemoryBudget::of(self.memory.unwrap_or(PIECES)).for_rank(comm),
+            purpose: purpose.into(),
+            is_given: self.memory.is_some(),
+            decoded: 0,
         };
-        let share = MemoryBudget::of(bytes).for_rank(comm);
-        comm.agree(share.require(LEAST, purpose))?;
-        let staging = share.limit() / 4;
-        Ok(Room {
-            pieces: share.limit() - staging,
-            staging: Some(staging),
-        })
+        comm.agree(room.check())?;
+        Ok(room)
     }
 }
 
 /// The memory of one rank.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Room {
-    pieces: u64,
-    staging: Option<u64>,
+    share: MemoryBudget,
+    purpose: String,
+    /// Whether somebody has said how much it is.
+    is_given: bool,
+    /// What chunks take that can be had only whole.
+    decoded: u64,
 }
 
 impl Room {
-    /// How many elements of `size` bytes each of so many buffers may hold.
-    pub(crate) fn elements(&self, buffers: u64, size: u64) -> u64 {
-        self.pieces / buffers / size
+    fn check(&self) -> Result<()> {
+        match self.is_given {
+            true => self
+                .share
+                .require(LEAST.saturating_add(self.decoded), &self.purpose),
+            false => Ok(()),
+        }
     }
 
-    /// The same array, moved within the room.
-    pub(crate) fn tuned(&self, array: &Array, tuning: Tuning) -> Array {
-        let buffer = tuning.buffer.min(self.staging.unwrap_or(u64::MAX));
-        array.tuned(Tuning { buffer, ..tuning })
+    /// The bytes for staging, and those for pieces.
+    fn parts(&self) -> (u64, u64) {
+        match self.is_given {
+            true => {
+                let left = self.share.limit().saturating_sub(self.decoded);
+                (left / 4, left - left / 4)
+            }
+            false => (u64::MAX, self.share.limit()),
+        }
+    }
+
+    /// How many elements of `size` bytes each of so many buffers may hold.
+    pub(crate) fn elements(&self, buffers: u64, size: u64) -> u64 {
+        self.parts().1 / buffers / size
+    }
+
+    /// The same array, moved within the room, of which its chunks take a part; fails if
+    /// that leaves too little.
+    pub(crate) fn tuned(&mut self, array: &Array, tuning: Tuning) -> Result<Array> {
+        self.decoded = self.decoded.saturating_add(array.decoded_bytes());
+        self.check()?;
+        let buffer = tuning.buffer.min(self.parts().0);
+        Ok(array.tuned(Tuning { buffer, ..tuning }))
     }
 }

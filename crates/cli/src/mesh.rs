@@ -68,18 +68,18 @@ impl Mesh {
         let nodes = ArrayDescriptor::new(&shape, self.element_type);
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
-            let room = self.memory.room(comm, "making a mesh")?;
+            let mut room = self.memory.room(comm, "making a mesh")?;
             let edges = Array::draft_all(comm, &self.edges, &mesh.edge_descriptor(), self.force)?;
             let values = Array::draft_all(comm, &self.nodes, &nodes, self.force)?;
             let all = edges.layout().byte_len() + values.layout().byte_len();
             let progress = Progress::shared(&progress, "making", comm, all / comm.size() as u64)?;
             mesh.write_edges(comm, &edges, &|bytes| progress.add(bytes))?;
+            let tuned = comm.agree(room.tuned(&values, Tuning::default()))?;
             let team = Team {
                 comm,
                 room,
                 progress,
             };
-            let tuned = room.tuned(&values, Tuning::default());
             let fill = Fill::Random(self.seed);
             comm.agree(fill_section(&team, &tuned, &tuned.whole(), &fill))?;
             let (edges, values) = (edges.commit(comm)?, values.commit(comm)?);

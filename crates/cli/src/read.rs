@@ -87,9 +87,9 @@ impl Read {
     pub(crate) fn run(&self) -> Result<()> {
         let (progress, peak, start) = (OnceLock::new(), PeakMemory::watch(), Instant::now());
         self.ranks.run(|comm| {
-            let room = self.memory.room(comm, "reading")?;
+            let mut room = self.memory.room(comm, "reading")?;
             let array = Array::open_all(comm, &self.selection.array)?;
-            let array = room.tuned(&array, self.tuning.tuning());
+            let array = comm.agree(room.tuned(&array, self.tuning.tuning()))?;
             let (rank, ranks) = (comm.rank() as u64, comm.size() as u64);
             let section = self.selection.of_each(comm, &array)?;
             let own = !self.selection.section.depends_on_rank();
@@ -159,7 +159,7 @@ impl Read {
                 array,
                 section,
                 pattern: &self.selection.section,
-                room: team.room,
+                room: team.room.clone(),
             };
             return Ok(comm.agree(lines.write(output))?);
         }
@@ -167,13 +167,16 @@ impl Read {
         let name = output_name(&descriptor, output);
         let alone = comm.split(Some(comm.rank() as u64), 0)?;
         let alone = alone.expect("every rank has a colour");
-        let make = || {
+        let mut room = team.room.clone();
+        let mut make = || {
             let draft = Array::draft_all(&alone, &name, &descriptor, self.force);
             let draft = draft.map_err(|error| Error::Invalid(cause(&error)))?;
             let target = fitting(&draft, array)?.with_unit_axes(&section.shape())?;
-            Ok::<_, Error>((draft, team.room.tuned(&target, Tuning::default())))
+            let target = room.tuned(&target, Tuning::default())?;
+            Ok::<_, Error>((draft, target))
         };
         let (draft, target) = comm.agree(make())?;
+        let team = &Team { room, ..*team };
         let to = Side {
             array: &target,
             section: &target.whole(),
@@ -194,7 +197,7 @@ impl Read {
                     array,
                     section,
                     pattern: &self.selection.section,
-                    room: team.room,
+                    room: team.room.clone(),
                 };
                 lines.write(output)
             };
@@ -209,7 +212,9 @@ impl Read {
         let name = output_name(&descriptor, output);
         let draft = Array::draft_all(comm, &name, &descriptor, self.force)?;
         let target = fitting(&draft, array)?.with_unit_axes(&section.shape())?;
-        let target = team.room.tuned(&target, Tuning::default());
+        let mut room = team.room.clone();
+        let target = comm.agree(room.tuned(&target, Tuning::default()))?;
+        let team = &Team { room, ..*team };
         let to = Side {
             array: &target,
             section: &target.whole(),

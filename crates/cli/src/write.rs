@@ -62,9 +62,9 @@ impl Write {
     pub(crate) fn run(&self) -> Result<()> {
         let progress = OnceLock::new();
         self.ranks.run(|comm| {
-            let room = self.memory.room(comm, "writing")?;
+            let mut room = self.memory.room(comm, "writing")?;
             let array = comm.agree(Array::open_writable(&self.selection.array))?;
-            let array = room.tuned(&array, self.tuning.tuning());
+            let array = comm.agree(room.tuned(&array, self.tuning.tuning()))?;
             let rank = comm.rank() as u64;
             let section = self.selection.of_each(comm, &array)?;
             // A section for each rank is its own work; one for all is divided.
@@ -96,7 +96,9 @@ impl Write {
     fn copy_each(&self, team: &Team<'_>, to: &Side<'_>, file: &str) -> Result<()> {
         let file = file.replace("%r", &team.comm.rank().to_string());
         let source = team.comm.agree(open_source(&file, to.array, to.section))?;
-        let source = team.room.tuned(&source, Tuning::default());
+        let mut room = team.room.clone();
+        let source = team.comm.agree(room.tuned(&source, Tuning::default()))?;
+        let team = &Team { room, ..*team };
         let from = Side {
             array: &source,
             section: &source.whole(),
@@ -118,7 +120,9 @@ impl Write {
             return Ok(());
         };
         let source = open_source(file, to.array, to.section)?;
-        let source = team.room.tuned(&source, Tuning::default());
+        let mut room = team.room.clone();
+        let source = room.tuned(&source, Tuning::default())?;
+        let team = &Team { room, ..*team };
         let from = Side {
             array: &source,
             section: &source.whole(),

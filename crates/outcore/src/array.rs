@@ -401,6 +401,18 @@ impl Array {
         self.planned(runs.clone(), way)
     }
 
+    /// What moving sections takes beside the caller's buffers and
+    /// [`Tuning::buffer`]: a chunk as it is stored, and decoded, where chunks can be had
+    /// only whole.
+    pub fn decoded_bytes(&self) -> u64 {
+        match self.store.as_chunks().map(|store| store.chunks()) {
+            Some(chunks) if self.writable || !chunks.has_parts() => {
+                (chunks.chunk_bytes() as u64).saturating_mul(2)
+            }
+            _ => 0,
+        }
+    }
+
     /// How the chunks of the store are moved, if the tiles are its chunks.
     fn chunked(&self) -> Option<Chunked> {
         let chunks = self.store.as_chunks()?.chunks();

@@ -302,7 +302,7 @@ impl Temporary {
     fn begin(name: &str, place: &Location, descriptor: &ArrayDescriptor) -> Result<Self> {
         let path = place.path();
         if let Location::Zarr { path, version } = place {
-            make_groups(parent(path), *version)?;
+            make_groups(name, parent(path), *version)?;
         }
         let file = place::local(path)?;
         if let Err(source) = std::fs::metadata(parent(&file)) {
@@ -418,7 +418,7 @@ pub(crate) fn is_added(name: &str, replace: bool) -> Result<bool> {
 }
 
 /// Makes the groups that a new array lies in, from the one that ends in .zarr on.
-fn make_groups(folder: &Path, version: u8) -> Result<()> {
+fn make_groups(name: &str, folder: &Path, version: u8) -> Result<()> {
     let ends = |path: &&Path| path.extension().is_some_and(|ending| ending == "zarr");
     let Some(root) = folder.ancestors().find(ends) else {
         return Ok(());
@@ -426,6 +426,8 @@ fn make_groups(folder: &Path, version: u8) -> Result<()> {
     let mut inside: Vec<&Path> = folder.ancestors().collect();
     inside.retain(|path| path.starts_with(root));
     let mut from_root = inside.into_iter().rev();
+    let mut all = from_root.clone();
+    all.try_for_each(|path| zarr::check_group(name, path, version))?;
     from_root.try_for_each(|path| zarr::create_group(path, version))
 }
 

@@ -315,3 +315,273 @@ fn scalars_and_empty_arrays() {
         assert_eq!(array.descriptor().arrangement.order, Order::Row);
     }
 }
+
+/// The description of an array of version 3 with 16 bytes, in which `change` is made.
+fn description(change: impl Fn(&mut serde_json::Value)) -> String {
+    let mut document = serde_json::json!({
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [16],
+        "data_type": "int8",
+        "chunk_grid": { "name": "regular", "configuration": { "chunk_shape": [8] } },
+        "chunk_key_encoding": { "name": "default" },
+        "fill_value": 0,
+        "codecs": [{ "name": "bytes" }],
+        "attributes": {},
+    });
+    change(&mut document);
+    document.to_string()
+}
+
+fn put(directory: &Path, file: &str, text: &str) -> String {
+    let path = directory.join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path.parent().unwrap().to_str().unwrap().to_owned()
+}
+
+fn sharded(chunk: &[u64], settings: serde_json::Value) -> serde_json::Value {
+    let mut shard = serde_json::json!({ "chunk_shape": chunk, "codecs": [{ "name": "bytes" }] });
+    for (name, value) in settings.as_object().unwrap() {
+        shard[name] = value.clone();
+    }
+    serde_json::json!([{ "name": "sharding_indexed", "configuration": shard }])
+}
+
+#[test]
+fn what_others_could_not_read_is_refused() {
+    use serde_json::json;
+    let directory = tempfile::tempdir().unwrap();
+    let big = json!({ "name": "bytes", "configuration": { "endian": "big" } });
+    let grid =
+        |extents: &[u64]| json!({ "name": "regular", "configuration": { "chunk_shape": extents } });
+    for (text, part) in [
+        (
+            description(|it| it["codecs"] = sharded(&[4], json!({ "index_codecs": [big] }))),
+            "endian 'big'",
+        ),
+        (
+            description(|it| it["codecs"] = sharded(&[4], json!({ "index_codecs": [{}] }))),
+            "an index encoded by ?",
+        ),
+        (
+            description(|it| {
+                it["shape"] = json!([4, 4]);
+                it["chunk_grid"] = grid(&[1 << 32, 1 << 32]);
+                it["codecs"] = sharded(&[1, 1], json!({}));
+            }),
+            "more than 67108864 chunks",
+        ),
+        (
+            description(|it| {
+                it["chunk_grid"] = grid(&[1 << 40]);
+                it["codecs"] = sharded(&[1], json!({}));
+            }),
+            "more than 67108864 chunks",
+        ),
+        (
+            description(|it| it["extension"] = json!({ "must_understand": true })),
+            "'extension' is not supported",
+        ),
+    ] {
+        let path = put(directory.path(), "a.zarr/zarr.json", &text);
+        let problem = Array::open(&path).unwrap_err().to_string();
+        assert!(problem.contains(part), "{text} -> {problem}");
+    }
+    let text = description(|it| it["extension"] = json!({ "must_understand": false }));
+    Array::open(&put(directory.path(), "a.zarr/zarr.json", &text)).unwrap();
+    let path = put(
+        directory.path(),
+        "b.zarr/.zarray",
+        r#"{"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "|i1", "order": "C",
+            "compressor": null, "fill_value": 0,
+            "filters": [{"id": "crc32c", "location": "start"}]}"#,
+    );
+    let problem = Array::open(&path).unwrap_err().to_string();
+    assert!(problem.contains("location 'start'"), "{problem}");
+}
+
+#[test]
+fn descriptions_as_others_write_them() {
+    use serde_json::json;
+    let directory = tempfile::tempdir().unwrap();
+    // Words that JSON does not have.
+    let text = description(|it| it["attributes"] = json!({ "missing": "word", "units": "NaN" }));
+    let text = text.replace("\"word\"", "NaN");
+    let array = Array::open(&put(directory.path(), "a.zarr/zarr.json", &text)).unwrap();
+    assert_eq!(array.descriptor().attributes["missing"], "NaN");
+    assert_eq!(array.descriptor().attributes["units"], "NaN");
+    // An axis without elements, whose chunks have none either.
+    let text = description(|it| {
+        it["shape"] = json!([0, 5]);
+        it["chunk_grid"]["configuration"]["chunk_shape"] = json!([0, 5]);
+    });
+    let array = Array::open(&put(directory.path(), "b.zarr/zarr.json", &text)).unwrap();
+    assert!(array.read::<i8>(&array.whole()).unwrap().is_empty());
+    // An axis without a name, which has none in a copy either; a fill value as its bytes.
+    let text = description(|it| {
+        it["shape"] = json!([2, 3]);
+        it["data_type"] = json!("float32");
+        it["chunk_grid"]["configuration"]["chunk_shape"] = json!([2, 3]);
+        it["codecs"] = json!([{ "name": "bytes", "configuration": { "endian": "little" } }]);
+        it["dimension_names"] = json!(["x", null]);
+        it["fill_value"] = json!("0x7fc00001");
+    });
+    let array = Array::open(&put(directory.path(), "c.zarr/zarr.json", &text)).unwrap();
+    let names = array.descriptor().axis_names.clone().unwrap();
+    assert_eq!(names, ["x", ""]);
+    let read = |file: &str| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(directory.path().join(file)).unwrap()).unwrap()
+    };
+    let (two, three) = (
+        name(directory.path(), "two.zarr"),
+        name(directory.path(), "three.zarr"),
+    );
+    Array::create(&three, array.descriptor()).unwrap();
+    assert_eq!(
+        read("three.zarr/zarr.json")["dimension_names"],
+        json!(["x", null])
+    );
+    Array::create(&format!("zarr2:{two}"), array.descriptor()).unwrap();
+    assert_eq!(read("two.zarr/.zarray")["fill_value"], "NaN");
+}
+
+#[test]
+fn a_whole_chunk_waits_for_who_changes_a_part() {
+    use outcore::storage::{Access, FileStore, Store};
+    let directory = tempfile::tempdir().unwrap();
+    let path = name(directory.path(), "a.zarr");
+    let descriptor =
+        ArrayDescriptor::new(&[8], ElementType::I32).layout("tiled:8".parse().unwrap());
+    let array = Array::create(&path, &descriptor).unwrap();
+    let file = directory.path().join("a.zarr/zarr.json");
+    let description = FileStore::open(&file, Access::ReadWrite).unwrap();
+    let chunk = directory.path().join("a.zarr/c/0");
+    std::thread::scope(|scope| {
+        let held = description.lock(0, 1).unwrap();
+        let writer = scope.spawn(|| array.write(&array.whole(), &[7; 8]));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let written = chunk.exists();
+        drop(held);
+        writer.join().unwrap().unwrap();
+        assert!(!written, "the chunk was replaced while its lock was held");
+    });
+    assert!(chunk.exists());
+}
+
+#[test]
+fn one_member_of_a_group_hides_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let group = name(directory.path(), "g.zarr");
+    let descriptor = ArrayDescriptor::new(&[4], ElementType::I32);
+    for member in ["a", "z/deep"] {
+        Array::create(&format!("{group}/{member}"), &descriptor).unwrap();
+    }
+    let text = description(|it| it["data_type"] = "string".into());
+    put(directory.path(), "g.zarr/names/zarr.json", &text);
+    put(
+        directory.path(),
+        "g.zarr/.left/zarr.json",
+        &description(|_| ()),
+    );
+    let items = outcore::list(&group).unwrap();
+    let paths: Vec<&str> = items.iter().map(|item| item.path.as_str()).collect();
+    assert_eq!(paths, ["", "a", "names", "z", "z/deep"]);
+    for item in &items {
+        let problem = item.problem.as_deref().unwrap_or_default();
+        assert_eq!(item.path == "names", problem.contains("string"), "{item:?}");
+    }
+    // By itself it fails.
+    outcore::list(&format!("{group}/names")).unwrap_err();
+    let problem = Array::open(&group).unwrap_err().to_string();
+    assert!(
+        problem.contains("g.zarr/a, ") && problem.contains("z/deep"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn groups_hold_arrays_of_their_version() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |text: &str| name(directory.path(), text);
+    let descriptor = ArrayDescriptor::new(&[4], ElementType::I32);
+    Array::create(&format!("zarr2:{}", at("two.zarr/a")), &descriptor).unwrap();
+    Array::create(&at("three.zarr/a"), &descriptor).unwrap();
+    for (new, part) in [
+        (
+            at("two.zarr/b"),
+            "begin the name of the new array with 'zarr2:'",
+        ),
+        (
+            format!("zarr2:{}", at("three.zarr/deep/b")),
+            "leave out 'zarr2:'",
+        ),
+        (at("three.zarr/a/deep/b"), "is an array"),
+        (format!("zarr2:{}", at("two.zarr/a/b")), "is an array"),
+    ] {
+        let problem = Array::create(&new, &descriptor).unwrap_err().to_string();
+        assert!(problem.contains(part), "{new} -> {problem}");
+    }
+    // Nothing was made on the way.
+    for text in ["three.zarr/deep", "three.zarr/a/deep", "two.zarr/b"] {
+        assert!(!directory.path().join(text).exists(), "{text}");
+    }
+}
+
+#[test]
+fn a_chunk_that_is_too_long_is_damaged() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = description(|_| ());
+    let path = put(directory.path(), "a.zarr/zarr.json", &text);
+    put(directory.path(), "a.zarr/c/0", "12345678");
+    put(directory.path(), "a.zarr/c/1", "123456789");
+    let array = Array::open(&path).unwrap();
+    array.read::<i8>(&array.section(":8").unwrap()).unwrap();
+    let problem = array.read::<i8>(&array.whole()).unwrap_err().to_string();
+    assert!(
+        problem.contains("c/1") && problem.contains("9 bytes instead of 8"),
+        "{problem}"
+    );
+    let found = outcore::run(1, |comm| {
+        let budget = outcore::MemoryBudget::machine();
+        outcore::verify(comm, &array, &budget, &|_| ())
+    });
+    assert_eq!(found.unwrap()[0].faults[0].pieces, 1..2);
+}
+
+#[test]
+fn decoded_chunks_are_in_the_budget() {
+    let directory = tempfile::tempdir().unwrap();
+    let descriptor = ArrayDescriptor::new(&[600, 512], ElementType::F32)
+        .layout("tiled:512x512".parse().unwrap())
+        .codecs("zstd:1".parse().unwrap());
+    let source = Array::create(&name(directory.path(), "a.zarr"), &descriptor).unwrap();
+    let values: Vec<f32> = (0..600 * 512).map(|number| number as f32).collect();
+    source.write(&source.whole(), &values).unwrap();
+    let target = ArrayDescriptor::new(&[512, 600], ElementType::F32);
+    let target = Array::create(&name(directory.path(), "b.oc"), &target).unwrap();
+    let turn = |bytes: u64| {
+        outcore::run(1, |comm| {
+            let budget = outcore::MemoryBudget::of(bytes);
+            outcore::Relayout::plan(comm, &source, &target, &[1, 0], &budget)?.run(comm, &|_| ())
+        })
+    };
+    // A chunk has 1 MiB; it is there as it is stored, and decoded.
+    let Err(Error::Memory { least, .. }) = turn(1 << 20) else {
+        panic!("1 MiB is no room for a decoded chunk");
+    };
+    assert!((2 << 20..3 << 20).contains(&least), "{least}");
+    let expected: Vec<f32> = (0..512 * 600)
+        .map(|at| (at % 600 * 512 + at / 600) as f32)
+        .collect();
+    for bytes in [least, 4 << 20, 8 << 20, 64 << 20] {
+        turn(bytes).unwrap();
+        assert!(
+            target.read::<f32>(&target.whole()).unwrap() == expected,
+            "{bytes}"
+        );
+        target
+            .write(&target.whole(), &vec![0f32; 512 * 600])
+            .unwrap();
+    }
+}

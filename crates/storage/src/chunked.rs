@@ -113,15 +113,10 @@ pub trait Chunks: Debug + Send + Sync {
     /// Puts a whole chunk in its place.
     fn write(&self, index: u64, data: &[u8]) -> Result<()>;
 
-    /// Keeps out others who change parts of the chunk; `None`: there are no locks.
+    /// Keeps out others who change the chunk. Who replaces all of it locks it, too:
+    /// who changes a part meanwhile would put back what it held before. `None`: there
+    /// are no locks.
     fn lock(&self, index: u64) -> Result<Option<RangeLock<'_>>>;
-
-    /// Keeps out others while a whole chunk is replaced; `None`: that is one step for
-    /// everybody else anyway.
-    fn lock_whole(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
-        let _ = index;
-        Ok(None)
-    }
 
     /// Keeps out those who change a chunk while it is read; `None`: who reads sees it
     /// before or after a change anyway.
@@ -236,11 +231,7 @@ impl ChunkStore {
             true => std::slice::from_ref(&whole),
             false => wanted,
         };
-        if scratch.len() != size {
-            scratch.clear();
-            reserve(scratch, size).map_err(|source| Error::read(self.name(), 0, source))?;
-            scratch.resize(size, 0);
-        }
+        make_room(scratch, size).map_err(|source| Error::read(self.name(), 0, source))?;
         let lock = self.chunks.lock_shared(index)?;
         self.chunks.read(index, wanted, scratch)?;
         drop(lock);
@@ -267,15 +258,8 @@ impl ChunkStore {
         change: &mut dyn FnMut(&mut [u8]),
     ) -> Result<()> {
         let size = self.chunks.chunk_bytes();
-        if scratch.len() != size {
-            scratch.clear();
-            reserve(scratch, size).map_err(|source| Error::write(self.name(), 0, source))?;
-            scratch.resize(size, 0);
-        }
-        let lock = match covered {
-            true => self.chunks.lock_whole(index)?,
-            false => self.chunks.lock(index)?,
-        };
+        make_room(scratch, size).map_err(|source| Error::write(self.name(), 0, source))?;
+        let lock = self.chunks.lock(index)?;
         if !covered {
             let whole = 0..size;
             self.chunks
@@ -289,7 +273,7 @@ impl ChunkStore {
 
     /// Puts a whole chunk in its place.
     pub fn put(&self, index: u64, data: &[u8]) -> Result<()> {
-        let _lock = self.chunks.lock_whole(index)?;
+        let _lock = self.chunks.lock(index)?;
         self.replace(index, data)
     }
 
@@ -388,11 +372,14 @@ impl ChunkStore {
     }
 }
 
-/// Makes room or says that there is none.
-fn reserve(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
-    bytes
-        .try_reserve_exact(len)
-        .map_err(|_| io::ErrorKind::OutOfMemory.into())
+/// Makes room for so many bytes or says that there is none. Zeros of the system take
+/// memory only where they are used, and of a large chunk that may be little.
+fn make_room(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
+    if bytes.len() != len {
+        *bytes = Vec::new();
+        *bytes = bytemuck::try_zeroed_vec(len).map_err(|()| io::ErrorKind::OutOfMemory)?;
+    }
+    Ok(())
 }
 
 impl Store for ChunkStore {

@@ -7,7 +7,7 @@ use outcore::{
 use super::compare::{Differences, Peak, Tolerance, compare};
 use crate::resources::Resources;
 use crate::stats::Part;
-use crate::stats::walk::{decoded_bytes, position, staged_within};
+use crate::stats::walk::{position, staged_within};
 
 /// The bytes of a piece where both files have one order, and where not: pieces
 /// must be long along the fastest axes of both then.
@@ -98,7 +98,7 @@ pub fn diff(
             shape_text(&right.shape())
         )));
     }
-    let beside = decoded_bytes(left.part.array) + decoded_bytes(right.part.array);
+    let beside = left.part.array.decoded_bytes() + right.part.array.decoded_bytes();
     let budget = resources.enough(comm, PURPOSE, |_| beside + LEAST)?;
     // A quarter is for what strategies stage, of one array at a time.
     let room = budget.limit() - beside;

@@ -11,7 +11,7 @@ use outcore::{Comm, Error, Pieces, Result, Section, dispatch};
 
 use super::number::{CHUNK, Number};
 use super::summary::Chunk;
-use super::walk::{Part, decoded_bytes, staged_within};
+use super::walk::{Part, staged_within};
 use crate::resources::Resources;
 
 /// The bytes of a piece.
@@ -174,7 +174,7 @@ pub fn along(
     let all_left = Section::whole(&left_shape).map_err(invalid)?;
     let size = part.array.layout().element_size();
     let each = COPIES * size_of::<Moments>() as u64;
-    let beside = decoded_bytes(part.array);
+    let beside = part.array.decoded_bytes();
     let budget = resources.enough(comm, PURPOSE, |_| beside + 4 * (each + size))?;
     // A half for results, a quarter for a piece and one for what a strategy stages.
     let room = budget.limit() - beside;

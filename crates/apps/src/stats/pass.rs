@@ -5,7 +5,7 @@ use outcore::{Array, Comm, ElementType, Error, Op, Result, Section, dispatch};
 use super::histogram::{Bins, Histogram};
 use super::number::{CHUNK, Number};
 use super::summary::{Extreme, Summary};
-use super::walk::{Part, decoded_bytes, number, position, staged_within};
+use super::walk::{Part, number, position, staged_within};
 use crate::resources::Resources;
 
 /// The bytes of a piece: it stays in the processor's second cache.
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
         let beside = Histogram::bytes(bins);
         let size = size_of::<T>() as u64;
         let tile = part.array.layout().tile();
-        let beside = beside + decoded_bytes(part.array);
+        let beside = beside + part.array.decoded_bytes();
         let budget = resources.enough(comm, PURPOSE, |_| beside + LEAST)?;
         // The rest is for the piece and for what a strategy stages.
         let room = budget.limit() - beside;

@@ -114,12 +114,6 @@ impl Part<'_> {
     }
 }
 
-/// What an array takes beside the caller's buffers: chunks that can be had only whole.
-pub(crate) fn decoded_bytes(array: &Array) -> u64 {
-    let chunks = array.store().as_chunks();
-    chunks.map_or(0, |chunks| 2 * chunks.chunks().chunk_bytes() as u64)
-}
-
 /// The same array, of which strategies stage at most a quarter of `limit`.
 pub(crate) fn staged_within(array: &Array, limit: u64) -> Array {
     let tuning = array.tuning();

@@ -151,3 +151,34 @@ fn listed_places_stay_within_the_cap() {
         assert!(place.npy("w.npy") == place.npy("v.npy"));
     }
 }
+
+/// Chunks that can be had only whole are in the memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn decoded_chunks_stay_within_the_cap() {
+    let place = Place::new();
+    place.ok("create big.zarr --shape 4096x4096 --type f32 --fill index --codec zstd:1 --chunks 2048x4096");
+    for line in [
+        "convert big.zarr copy.npy --memory 32MiB",
+        "read big.zarr -o copy.npy --memory 32MiB",
+        "write big.zarr 0,0 --fill 1 --memory 32MiB",
+    ] {
+        let message = place.fails(1, line);
+        assert!(message.contains("needs at least 64."), "{line}: {message}");
+    }
+    let lines = [
+        "convert big.zarr copy.npy --force",
+        "read big.zarr -o copy.npy --force",
+        "write big.zarr 0,0 --fill 1",
+    ];
+    stays_below(&place, 80 * MIB, &lines);
+}
+
+/// Of a chunk that is stored as it is, memory is taken for what is wanted.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_element_takes_no_whole_chunk() {
+    let place = Place::new();
+    place.ok("create big.zarr --shape 67108864 --type f32 --chunks 67108864 --fill 1");
+    stays_below(&place, MIB, &["read big.zarr 1234567"]);
+}

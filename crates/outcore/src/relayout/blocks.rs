@@ -42,6 +42,8 @@ pub(crate) enum Reads {
     Resident,
     /// A request to the store.
     Requests,
+    /// Requests for chunks, which are decoded whole.
+    Chunks,
 }
 
 /// A block, and the bytes of its pieces on either side.
@@ -225,7 +227,7 @@ pub(crate) fn choose(
     };
     let balanced = || goals().map(|goal| grown(goal, goal)).find(fits);
     let block = match reads {
-        Reads::Requests => balanced(),
+        Reads::Requests | Reads::Chunks => balanced(),
         Reads::Resident => {
             let mut block = grown(SHORT, size);
             let fit = fits(&block).then(|| {
@@ -242,7 +244,7 @@ pub(crate) fn choose(
         }
     };
     let mut block = block.unwrap_or(one);
-    if reads == Reads::Requests {
+    if reads != Reads::Resident {
         to.fill(&mut block, most);
         from.fill(&mut block, most);
     }

@@ -37,9 +37,11 @@ pub(crate) struct LaneMemory {
 }
 
 impl LaneMemory {
-    /// Divides the `bytes` of a lane that moves elements of `size` bytes.
-    pub(crate) fn of(bytes: u64, size: u64) -> Self {
-        let staging = (bytes / 8).clamp(size, STAGING.max(size));
+    /// Divides the `bytes` of a lane that moves elements of `size` bytes; a chunk of
+    /// the source, which is decoded whole, has so many bytes of them.
+    pub(crate) fn of(bytes: u64, size: u64, chunk: u64) -> Self {
+        let chunk = if chunk <= bytes / 3 { chunk } else { 0 };
+        let staging = (bytes / 8).clamp(size, STAGING.max(size)).max(chunk);
         Self {
             block: bytes.saturating_sub(2 * staging).max(size),
             staging,
@@ -284,7 +286,16 @@ impl<'a> Lane<'a> {
         let shape = from.shape();
         let steps = dense_steps(&shape, order, size as usize);
         let positions = Section::whole(&shape).map_err(Error::geometry(source.name()))?;
-        for piece in Pieces::new(&positions, own, self.blocks.memory.staging / size) {
+        let most = self.blocks.memory.staging / size;
+        let pieces: Box<dyn Iterator<Item = Section>> = match (self.blocks.reads, layout.tile()) {
+            (Reads::Chunks, Some(tile)) => {
+                let own = own.to_vec();
+                let parts = by_tiles(from, &positions, tile)?;
+                Box::new(parts.flat_map(move |part| Pieces::new(&part, &own, most)))
+            }
+            _ => Box::new(Pieces::new(&positions, own, most)),
+        };
+        for piece in pieces {
             self.staging.resize((piece.count() * size) as usize, 0);
             read(&from.select(&piece), &mut self.staging)?;
             let own_steps = dense_steps(&piece.shape(), own, size as usize);
@@ -306,6 +317,43 @@ impl<'a> Lane<'a> {
         }
         Ok(())
     }
+}
+
+/// The positions of a section in parts, each of which lies in one tile, as far as the
+/// section has neighbouring indices.
+fn by_tiles(
+    from: &Section,
+    positions: &Section,
+    tile: &[u64],
+) -> Result<impl Iterator<Item = Section> + use<>> {
+    // Along each axis, where the first part ends and how long the others are.
+    let mut cuts = Vec::new();
+    for (axis, tile) in from.axes().iter().zip(tile) {
+        let (lower, upper) = axis.bounds();
+        let count = axis.count();
+        cuts.push(match upper - lower == count {
+            true => (tile - lower % tile, *tile, count),
+            false => (count.max(1), 1, count),
+        });
+    }
+    let along = |(first, each, count): &(u64, u64, u64)| match *count {
+        0 => 0,
+        count => 1 + count.saturating_sub(*first).div_ceil(*each),
+    };
+    let numbers: Vec<u64> = cuts.iter().map(along).collect();
+    let grid = Section::whole(&numbers).map_err(Error::geometry("the tiles of a block"))?;
+    let order: Vec<usize> = (0..numbers.len()).collect();
+    let positions = positions.clone();
+    Ok(Pieces::new(&grid, &order, 1).map(move |at| {
+        let mut part = positions.clone();
+        for (axis, (first, each, count)) in cuts.iter().enumerate() {
+            let end = |number: u64| (first + number * each).min(*count);
+            let number = at.axes()[axis].bounds().0;
+            let start = if number == 0 { 0 } else { end(number - 1) };
+            part = part.slice(axis, start, end(number));
+        }
+        part
+    }))
 }
 
 /// A plan that leaves the bytes of numbers as they are.

@@ -126,7 +126,8 @@ impl Relayout {
     pub(super) fn of(comm: &Comm, ends: &Ends<'_>, budget: &MemoryBudget) -> Result<Self> {
         let budget = budget.for_rank(comm);
         comm.agree(ends.check())?;
-        comm.agree(budget.require(LEAST, PURPOSE))?;
+        let least = LEAST.saturating_add(decoded(ends.source, ends.target));
+        comm.agree(budget.require(least, PURPOSE))?;
         let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
         let decided = match comm.rank() {
             0 => Decision::make(ends, room, comm.size()).map(Some),
@@ -152,11 +153,11 @@ impl Relayout {
         let budget = budget.for_rank(comm);
         comm.agree(ends.check())?;
         let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
-        comm.agree(budget.require(decision.lane, PURPOSE))?;
-        decision.lanes = decision
-            .lanes
-            .min((room / decision.lane.max(1)) as usize)
-            .max(1);
+        let lane = decision
+            .lane
+            .saturating_add(decoded(ends.source, ends.target));
+        comm.agree(budget.require(lane, PURPOSE))?;
+        decision.lanes = decision.lanes.min((room / lane.max(1)) as usize).max(1);
         Ok(ends.planned(decision, budget))
     }
 
@@ -209,7 +210,10 @@ impl Relayout {
             ref stages,
             ..
         } = self.decision;
-        let held = self.budget.reserve(lanes as u64 * lane, PURPOSE);
+        let all = lane.saturating_add(decoded(&self.source, &self.target));
+        let held = self
+            .budget
+            .reserve(all.saturating_mul(lanes as u64), PURPOSE);
         let _held = comm.agree(held)?;
         let mut source: Option<Between> = None;
         for (number, stage) in stages.iter().enumerate() {
@@ -268,15 +272,12 @@ impl Relayout {
 
     fn blocks(&self, legs: Vec<Leg>, stage: &Stage) -> Blocks {
         let size = moved_size(&self.source, &self.target);
-        let reads = match self.decision.resident {
-            true => Reads::Resident,
-            false => Reads::Requests,
-        };
+        let chunk = chunk_elements(&self.source).saturating_mul(size);
         Blocks {
             legs,
             shape: stage.choice.block.clone(),
-            reads,
-            memory: LaneMemory::of(self.decision.lane, size),
+            reads: reads(self.decision.resident, chunk),
+            memory: LaneMemory::of(self.decision.lane, size, chunk),
             conversion: self.conversion,
         }
     }
@@ -298,6 +299,26 @@ fn moved_size(source: &Array, target: &Array) -> u64 {
     match source.element_type() == target.element_type() {
         true => to,
         false => from + to,
+    }
+}
+
+/// What a lane takes for chunks of both arrays that can be had only whole.
+fn decoded(source: &Array, target: &Array) -> u64 {
+    source
+        .decoded_bytes()
+        .saturating_add(target.decoded_bytes())
+}
+
+/// The elements of a chunk of the source that is decoded; 0 if none is.
+fn chunk_elements(source: &Array) -> u64 {
+    source.decoded_bytes() / 2 / source.layout().element_size()
+}
+
+fn reads(resident: bool, chunk: u64) -> Reads {
+    match (resident, chunk) {
+        (true, _) => Reads::Resident,
+        (false, 0) => Reads::Requests,
+        (false, _) => Reads::Chunks,
     }
 }
 
@@ -357,21 +378,29 @@ impl Decision {
             ..
         } = *ends;
         let size = moved_size(source, target);
+        let (decoded, chunk) = (
+            decoded(source, target),
+            chunk_elements(source).saturating_mul(size),
+        );
         let bytes = target.whole().count() * size;
         let legs = Leg::all(source, target, axes)?;
         let virtual_time = source.store().time().or(target.store().time()).is_some();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lanes = match virtual_time {
             true => 1,
-            false => (cores / ranks).min((room / LANE) as usize).max(1),
+            false => (cores / ranks)
+                .min((room / LANE.max(chunk.saturating_mul(3)).saturating_add(decoded)) as usize)
+                .max(1),
         };
+        // What a lane has beside decoded chunks.
+        let share = (room / lanes as u64).saturating_sub(decoded);
         let Some(leg) = legs
             .iter()
             .max_by_key(|leg| leg.shape.iter().product::<u64>())
         else {
             return Ok(Self {
                 lanes,
-                lane: room / lanes as u64,
+                lane: share,
                 resident: false,
                 pull: false,
                 stages: Vec::new(),
@@ -397,25 +426,23 @@ impl Decision {
             true => SAME_ORDER,
             false => LARGEST,
         };
-        let most = largest.min((bytes / (2 * workers)).max(SAME_ORDER));
-        let whole = LaneMemory::of(room / lanes as u64, size);
+        let most = largest
+            .min((bytes / (2 * workers)).max(SAME_ORDER))
+            .max(chunk);
+        let whole = LaneMemory::of(share, size, chunk);
         let fits = if leg.lists() {
             whole.block / (size + LISTS) * size
         } else {
             whole.block
         };
-        let reads = if resident {
-            Reads::Resident
-        } else {
-            Reads::Requests
-        };
+        let reads = reads(resident, chunk);
         let alone =
             legs.len() > 1 || leg.lists() || leg.part().is_some() || target.format() == "store";
         // Boxes of several files need not begin where chunks do.
         let units = match legs.len() {
             1 => Units {
-                source: decoded(from),
-                target: to.descriptor().shard.as_deref().or(decoded(to)),
+                source: whole_chunk(from),
+                target: to.descriptor().shard.as_deref().or(whole_chunk(to)),
                 room: fits,
             },
             _ => Units::default(),
@@ -436,7 +463,7 @@ impl Decision {
         } else {
             needed
         };
-        let lane = (room / lanes as u64).min(needed.saturating_add(2 * whole.staging).max(LEAST));
+        let lane = share.min(needed.saturating_add(2 * whole.staging).max(LEAST));
         Ok(Self {
             lanes,
             lane,
@@ -448,7 +475,7 @@ impl Decision {
 }
 
 /// The chunks of an array, if they are decoded whole.
-fn decoded(array: &Array) -> Option<&[u64]> {
+fn whole_chunk(array: &Array) -> Option<&[u64]> {
     array.store().as_chunks()?;
     array.layout().tile()
 }
@@ -554,10 +581,12 @@ pub(crate) fn move_part(
     let size = target.layout().element_size();
     let same_order = source.layout().slowest_first() == target.layout().slowest_first();
     let each = if same_order { size } else { 2 * size } + if leg.lists() { LISTS } else { 0 };
-    budget.require(each, PURPOSE)?;
-    let room = budget.free().clamp(each, LARGEST.max(each));
-    let _held = budget.reserve(room, PURPOSE)?;
-    let memory = LaneMemory::of(room, size);
+    let decoded = decoded(source, target);
+    budget.require(each.saturating_add(decoded), PURPOSE)?;
+    let free = budget.free().saturating_sub(decoded);
+    let room = free.clamp(each, LARGEST.max(each));
+    let _held = budget.reserve(room.saturating_add(decoded), PURPOSE)?;
+    let memory = LaneMemory::of(room, size, 0);
     let of_leg = |array: &Array| {
         let arrangement = array.layout().arrangement();
         Layout::arranged(&leg.shape, size, &arrangement).map_err(Error::geometry(array.name()))

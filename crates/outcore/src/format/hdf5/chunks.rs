@@ -246,10 +246,6 @@ impl Chunks for FilteredChunks {
         }
     }
 
-    fn lock_whole(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
-        self.lock(index)
-    }
-
     fn lock_shared(&self, index: u64) -> Result<Option<RangeLock<'_>>> {
         match &self.places {
             Places::Known(_) => Ok(None),

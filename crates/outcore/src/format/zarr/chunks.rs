@@ -146,8 +146,16 @@ impl ZarrChunks {
 
     fn read_object(&self, key: &str, wanted: &[Range<usize>], out: &mut [u8]) -> Result<()> {
         let codecs = &self.metadata.encoding.codecs;
+        let all = wanted.iter().map(Range::len).sum::<usize>() == out.len();
         let found = match (codecs.is_empty(), &self.metadata.shard) {
-            (true, None) => self.objects.read_parts(key, wanted, out)?,
+            // Far away the length of an object is another request, unless all comes.
+            (true, None) if !(all && self.far) => {
+                let found = self.objects.read_parts(key, wanted, out)?;
+                if found && all {
+                    self.check_length(key)?;
+                }
+                found
+            }
             (_, shard) => with_stored(|stored| {
                 if !self.objects.read(key, stored)? {
                     return Ok(false);
@@ -164,6 +172,20 @@ impl ZarrChunks {
             self.fill(out);
         }
         Ok(())
+    }
+
+    /// Fails if a chunk that is stored as it is has more bytes than it can have.
+    fn check_length(&self, key: &str) -> Result<()> {
+        match self.objects.length(key)? {
+            Some(length) if length > self.chunk_bytes as u64 => Err(self.damaged(
+                key,
+                format!(
+                    "it has {length} bytes instead of {}; it is damaged",
+                    self.chunk_bytes
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Reads a chunk out of its shard.

@@ -69,6 +69,36 @@ pub(crate) fn discard(unfinished: &Path) -> Result<()> {
     Ok(place::objects(removed)?.remove_all("")?)
 }
 
+/// Fails if what is at `path` cannot hold the new array `name` of this version: an
+/// array, or a group of the other version.
+pub(crate) fn check_group(name: &str, path: &Path, version: u8) -> Result<()> {
+    let objects = place::objects(path)?;
+    let (found, is_array) = match super::read_json(&*objects, V3)? {
+        Some(document) => (3, document["node_type"] == "array"),
+        None if objects.length(V2_ARRAY)?.is_some() => (2, true),
+        None if objects.length(super::V2_GROUP)?.is_some() => (2, false),
+        None => return Ok(()),
+    };
+    let path = path.display();
+    Err(Error::format(
+        name,
+        match found {
+            _ if is_array => format!(
+                "{path} is an array, and others cannot be made inside of it; take another name"
+            ),
+            _ if found == version => return Ok(()),
+            2 => format!(
+                "the group {path} is of Zarr version 2; begin the name of the new array with \
+                 'zarr2:'"
+            ),
+            _ => format!(
+                "the group {path} is of Zarr version 3; leave out 'zarr2:' in the name of the new \
+                 array"
+            ),
+        },
+    ))
+}
+
 /// Makes `path` a group, if nothing is there yet.
 pub(crate) fn create_group(path: &Path, version: u8) -> Result<()> {
     if super::is_node(path)? {

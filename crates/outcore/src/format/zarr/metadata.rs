@@ -121,6 +121,30 @@ pub(super) fn extents(value: &Value, name: &str) -> Result<Vec<u64>, String> {
     extents.collect()
 }
 
+/// The extents of the objects of an array; where the array has none, it takes no
+/// chunk, whose extent others write as 0.
+pub(super) fn object_extents(value: &Value, name: &str, shape: &[u64]) -> Result<Vec<u64>, String> {
+    let mut object = extents(value, name)?;
+    for (extent, whole) in object.iter_mut().zip(shape) {
+        if *whole == 0 {
+            *extent = (*extent).max(1);
+        }
+    }
+    check_chunk(&object, shape, "chunk")?;
+    Ok(object)
+}
+
+/// The names of the axes, if they are as many; `""` is the name of one without.
+pub(super) fn axis_names(value: Option<&Value>, axes: usize) -> Option<Vec<String>> {
+    let names = value?.as_array().filter(|names| names.len() == axes)?;
+    let name = |name: &Value| match name {
+        Value::Null => Some(String::new()),
+        name => name.as_str().map(str::to_owned),
+    };
+    let names: Vec<String> = names.iter().map(name).collect::<Option<_>>()?;
+    names.iter().any(|name| !name.is_empty()).then_some(names)
+}
+
 /// A field that is text.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> Result<&'a str, String> {
     let text = field(value, name)?.as_str();

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::format::place;
 use crate::format::{Item, Opened};
 use chunks::ZarrChunks;
-pub(crate) use create::{create, create_group, discard, publish, usual_chunk};
+pub(crate) use create::{check_group, create, create_group, discard, publish, usual_chunk};
 pub(crate) use fill::bytes as fill_bytes;
 use metadata::Metadata;
 
@@ -141,31 +141,62 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Item>> {
 }
 
 fn collect(objects: &dyn Objects, folder: &str, items: &mut Vec<Item>) -> Result<()> {
-    match read_node(objects, folder)? {
-        Some(Node::Array(metadata)) => {
-            items.push(Item {
+    let item = match item(objects, folder) {
+        // What is in a group hides none of the others; only the place itself fails.
+        Err(error @ (Error::Format { .. } | Error::Geometry { .. })) if !folder.is_empty() => {
+            Some(Item {
                 path: folder.into(),
-                attributes: metadata.attributes.clone(),
-                array: Some(metadata.descriptor(Access::ReadOnly)),
-                problem: None,
-            });
-            return Ok(());
+                array: None,
+                problem: Some(error.to_string()),
+                attributes: serde_json::Map::new(),
+            })
         }
-        Some(Node::Group(attributes)) => items.push(Item {
-            path: folder.into(),
-            attributes,
-            array: None,
-            problem: None,
-        }),
-        None if folder.is_empty() => {}
-        None => return Ok(()),
+        found => found?,
+    };
+    let is_group = match &item {
+        Some(item) => item.array.is_none() && item.problem.is_none(),
+        None => folder.is_empty(),
+    };
+    items.extend(item);
+    if !is_group {
+        return Ok(());
     }
     for entry in objects.list(folder)? {
-        if entry.is_folder() {
+        // Hidden is what is not complete.
+        if entry.is_folder() && !entry.name.starts_with('.') {
             collect(objects, &key(folder, &entry.name), items)?;
         }
     }
     Ok(())
+}
+
+/// The array or group in a folder.
+fn item(objects: &dyn Objects, folder: &str) -> Result<Option<Item>> {
+    let Some(node) = read_node(objects, folder)? else {
+        return Ok(None);
+    };
+    let (array, attributes) = match node {
+        Node::Group(attributes) => (None, attributes),
+        Node::Array(metadata) => {
+            let descriptor = metadata.descriptor(Access::ReadOnly);
+            descriptor.check(&name_of(objects, folder))?;
+            (Some(descriptor), metadata.attributes)
+        }
+    };
+    Ok(Some(Item {
+        path: folder.into(),
+        array,
+        problem: None,
+        attributes,
+    }))
+}
+
+/// What messages call a folder.
+fn name_of(objects: &dyn Objects, folder: &str) -> String {
+    match folder {
+        "" => objects.name(),
+        _ => format!("{}/{folder}", objects.name()),
+    }
 }
 
 /// The key of `name` in a folder.
@@ -178,10 +209,7 @@ fn key(folder: &str, name: &str) -> String {
 
 fn read_node(objects: &dyn Objects, folder: &str) -> Result<Option<Node>> {
     let read = |name: &str| read_json(objects, &key(folder, name));
-    let array = match folder {
-        "" => objects.name(),
-        _ => format!("{}/{folder}", objects.name()),
-    };
+    let array = name_of(objects, folder);
     if let Some(document) = read(V3)? {
         let wrong = |problem| Error::format(&array, format!("in {V3}, {problem}"));
         return Ok(Some(v3::read(&document).map_err(wrong)?));
@@ -216,8 +244,61 @@ fn read_json(objects: &dyn Objects, key: &str) -> Result<Option<Value>> {
     if !objects.read(key, &mut bytes)? {
         return Ok(None);
     }
-    let value = serde_json::from_slice(&bytes);
-    value
+    parse(&bytes)
         .map(Some)
         .map_err(|error| Error::format(name(), format!("it is not JSON: {error}")))
+}
+
+/// The value of JSON text; NaN, Infinity and -Infinity, which others write as words,
+/// become texts.
+fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(bytes)
+        .or_else(|error| serde_json::from_slice(&with_words_quoted(bytes)).map_err(|_| error))
+}
+
+/// The same text with quotes round the words that JSON does not have.
+fn with_words_quoted(mut rest: &[u8]) -> Vec<u8> {
+    const WORDS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
+    let mut quoted = Vec::with_capacity(rest.len() + 64);
+    let mut in_text = false;
+    while let Some(first) = rest.first() {
+        let word = WORDS.iter().find(|word| rest.starts_with(word));
+        let taken = match (word, first) {
+            (Some(word), _) if !in_text => {
+                quoted.push(b'"');
+                quoted.extend_from_slice(word);
+                quoted.push(b'"');
+                rest = &rest[word.len()..];
+                continue;
+            }
+            // What stands behind it does not end the text.
+            (_, b'\\') if in_text => rest.len().min(2),
+            (_, b'"') => {
+                in_text = !in_text;
+                1
+            }
+            _ => 1,
+        };
+        quoted.extend_from_slice(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn words_for_numbers_become_texts() {
+        let text =
+            br#"{"a": NaN, "b": [-Infinity, Infinity, 1], "NaN \" NaN": "\\", "c": "Infinity"}"#;
+        let expected = json!({
+            "a": "NaN", "b": ["-Infinity", "Infinity", 1], "NaN \" NaN": "\\", "c": "Infinity",
+        });
+        assert_eq!(parse(text).unwrap(), expected);
+        let problem = parse(b"{\"a\": NaN").unwrap_err();
+        assert!(problem.to_string().contains("line 1 column 7"), "{problem}");
+    }
 }

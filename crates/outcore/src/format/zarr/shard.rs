@@ -14,8 +14,10 @@ use crate::execute::copy::{gather, scatter};
 /// Where the chunks of a shard are.
 type Index = Vec<Option<(u64, u64)>>;
 
-/// Indices of more shards than this are not kept.
-const KEPT: usize = 256;
+/// The memory for indices that are kept, of at least and at most so many shards.
+const KEPT: usize = 8 << 20;
+const LEAST_KEPT: usize = 4;
+const MOST_KEPT: usize = 64;
 
 /// An index that is read once, however many ask for it at the same time.
 type Slot = Arc<Mutex<Option<Option<Arc<Index>>>>>;
@@ -51,6 +53,13 @@ impl Shards {
         (shard, inner as usize)
     }
 
+    /// Of how many shards indices are kept.
+    fn most_kept(&self) -> usize {
+        let chunks = self.extents.iter().product::<u64>() as usize;
+        let bytes = size_of::<Option<(u64, u64)>>() * chunks;
+        (KEPT / bytes.max(1)).clamp(LEAST_KEPT, MOST_KEPT)
+    }
+
     /// The index of a shard; `None` if the shard is not there.
     pub(super) fn index(
         &self,
@@ -60,7 +69,7 @@ impl Shards {
     ) -> outcore_storage::Result<Option<Arc<Index>>> {
         let slot = {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() >= KEPT && !kept.contains_key(key) {
+            if kept.len() >= self.most_kept() && !kept.contains_key(key) {
                 kept.clear();
             }
             Arc::clone(kept.entry(key.into()).or_default())
@@ -121,24 +130,29 @@ fn u64_at(pair: &[u8; 16], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The chunks of a shard as sections of it, in row-major order.
-fn sections(metadata: &Metadata, shard: &Shard) -> Result<(Layout, Vec<Section>), String> {
+/// The chunks of a shard as sections of it, in row-major order; there may be too many
+/// to list them.
+fn sections(
+    metadata: &Metadata,
+    shard: &Shard,
+) -> Result<(Layout, impl ExactSizeIterator<Item = Section>), String> {
     let size = metadata.element_type.size();
     let order = Order::from_slowest_first(&metadata.encoding.slowest_first);
     let layout = Layout::new(&metadata.object, size, &order, None).map_err(|e| e.to_string())?;
     let extents = extents(&metadata.object, shard);
-    let count: u64 = extents.iter().product();
+    let count = extents.iter().product::<u64>() as usize;
+    let shape = shard.chunk.clone();
     let whole = Section::whole(&metadata.object).map_err(|e| e.to_string())?;
-    let sections = (0..count).map(|number| {
-        let (mut section, mut rest) = (whole.clone(), number);
+    let sections = (0..count).map(move |number| {
+        let (mut section, mut rest) = (whole.clone(), number as u64);
         for axis in (0..extents.len()).rev() {
-            let at = rest % extents[axis] * shard.chunk[axis];
+            let at = rest % extents[axis] * shape[axis];
             rest /= extents[axis];
-            section = section.slice(axis, at, at + shard.chunk[axis]);
+            section = section.slice(axis, at, at + shape[axis]);
         }
         section
     });
-    Ok((layout, sections.collect()))
+    Ok((layout, sections))
 }
 
 /// Decodes all chunks of a shard into their places.
@@ -158,7 +172,7 @@ pub(super) fn split(
         false => &stored[..length],
     };
     let mut chunk = vec![0; out.len() / sections.len().max(1)];
-    for (place, section) in parse(index, shard)?.iter().zip(&sections) {
+    for (place, section) in parse(index, shard)?.iter().zip(sections) {
         match place {
             None => {
                 let fill = &metadata.fill;
@@ -174,7 +188,7 @@ pub(super) fn split(
                 metadata.encoding.codecs.decode(bytes, &mut chunk)?;
             }
         }
-        for pass in layout.runs(section).map_err(|e| e.to_string())?.passes() {
+        for pass in layout.runs(&section).map_err(|e| e.to_string())?.passes() {
             scatter(&pass, &chunk, out, 0);
         }
     }
@@ -188,8 +202,8 @@ pub(super) fn join(data: &[u8], shard: &Shard, metadata: &Metadata) -> Result<Ve
     let mut joined = vec![0; if shard.index_at_end { 0 } else { length }];
     let mut index = Vec::with_capacity(length);
     let mut chunk = vec![0; data.len() / sections.len().max(1)];
-    for section in &sections {
-        for pass in layout.runs(section).map_err(|e| e.to_string())?.passes() {
+    for section in sections {
+        for pass in layout.runs(&section).map_err(|e| e.to_string())?.passes() {
             gather(&pass, data, 0, &mut chunk);
         }
         let start = joined.len() as u64;
@@ -206,4 +220,21 @@ pub(super) fn join(data: &[u8], shard: &Shard, metadata: &Metadata) -> Result<Ve
         false => joined[..length].copy_from_slice(&index),
     }
     Ok(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_are_kept_by_their_bytes() {
+        for (chunks, expected) in [(1, 64), (10_000, 34), (1 << 20, 4)] {
+            let shard = Shard {
+                chunk: vec![1],
+                index_at_end: true,
+                index_checked: true,
+            };
+            assert_eq!(Shards::new(&[chunks], &shard).most_kept(), expected);
+        }
+    }
 }

@@ -3,10 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::fill;
-use super::metadata::{Encoding, Keys, Metadata, check_chunk, extents, field, text};
+use super::metadata::{Encoding, Keys, Metadata, axis_names, extents, field, object_extents, text};
 use crate::codec::{Blosc, BloscCompressor, BloscShuffle, Codec, Codecs};
 use crate::element::{ByteOrder, ElementType};
 use crate::format::npy::{numpy_code, parse_descr};
+use crate::format::value::number;
 
 /// The attribute in which others keep the names of axes.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
@@ -20,8 +21,7 @@ pub(super) fn read(
         _ => return Err("'zarr_format' is not 2".into()),
     }
     let shape = extents(document, "shape")?;
-    let object = extents(document, "chunks")?;
-    check_chunk(&object, &shape, "chunk")?;
+    let object = object_extents(document, "chunks", &shape)?;
     let descr = field(document, "dtype")?;
     let code = descr.as_str().ok_or_else(|| {
         format!("the dtype {descr} is a record; only plain numbers are supported")
@@ -55,13 +55,7 @@ pub(super) fn read(
         element_type,
         byte_order,
     )?;
-    let axis_names = match attributes.get(DIMENSIONS).and_then(Value::as_array) {
-        Some(names) if names.len() == shape.len() => names
-            .iter()
-            .map(|name| name.as_str().map(str::to_owned))
-            .collect(),
-        _ => None,
-    };
+    let axis_names = axis_names(attributes.get(DIMENSIONS), shape.len());
     if axis_names.is_some() {
         attributes.remove(DIMENSIONS);
     }
@@ -108,7 +102,14 @@ pub(super) fn step(value: &Value, size: usize) -> Result<Codec, String> {
                 .unwrap_or(4)
                 .clamp(1, 255),
         },
-        "crc32c" => Codec::Crc32c,
+        "crc32c" => match value.get("location").and_then(Value::as_str) {
+            None | Some("end") => Codec::Crc32c,
+            Some(other) => {
+                return Err(format!(
+                    "a crc32c with the location '{other}' is not supported, only end"
+                ));
+            }
+        },
         "fletcher32" => Codec::Fletcher32,
         "blosc" => {
             let name = value.get("cname").and_then(Value::as_str).unwrap_or("lz4");
@@ -168,7 +169,8 @@ pub(super) fn write(metadata: &Metadata) -> Result<(Value, Map<String, Value>), 
         "chunks": metadata.object,
         "dtype": descr(metadata.element_type, metadata.encoding.byte_order),
         "compressor": compressor,
-        "fill_value": metadata.fill_value.clone().unwrap_or_else(|| zero(metadata.element_type)),
+        // As a number: version 3 can write its bytes instead, which version 2 does not know.
+        "fill_value": number(metadata.element_type, metadata.encoding.byte_order, &metadata.fill),
         "order": order,
         "filters": match steps.is_empty() {
             true => Value::Null,

@@ -1,18 +1,25 @@
 //! The description of version 3: `zarr.json`.
 
+use outcore_geometry::shape_text;
 use serde_json::{Map, Value, json};
 
-use super::metadata::{Encoding, Keys, Metadata, Shard, check_chunk, extents, field, text};
+use super::metadata::{
+    Encoding, Keys, Metadata, Shard, axis_names, check_chunk, extents, field, object_extents, text,
+};
 use super::{Node, fill, v2};
 use crate::codec::{Blosc, BloscCompressor, BloscShuffle, Codec, Codecs};
 use crate::descriptor::check_permutation;
 use crate::element::{ByteOrder, ElementType};
+
+/// More chunks in a shard are not believed: their index alone would be 1 GiB.
+const MOST_IN_SHARD: u64 = 1 << 26;
 
 pub(super) fn read(document: &Value) -> Result<Node, String> {
     match field(document, "zarr_format")?.as_u64() {
         Some(3) => {}
         _ => return Err("'zarr_format' is not 3".into()),
     }
+    check_understood(document)?;
     let attributes = match document.get("attributes") {
         Some(Value::Object(attributes)) => attributes.clone(),
         _ => Map::new(),
@@ -32,8 +39,7 @@ pub(super) fn read(document: &Value) -> Result<Node, String> {
     if name_of(grid) != Some("regular") {
         return Err(format!("the chunk grid {grid} is not regular"));
     }
-    let object = extents(configuration(grid), "chunk_shape")?;
-    check_chunk(&object, &shape, "chunk")?;
+    let object = object_extents(configuration(grid), "chunk_shape", &shape)?;
     if let Some(transformers) = document
         .get("storage_transformers")
         .and_then(Value::as_array)
@@ -48,13 +54,7 @@ pub(super) fn read(document: &Value) -> Result<Node, String> {
         element_type,
         encoding.byte_order,
     )?;
-    let axis_names = match document.get("dimension_names").and_then(Value::as_array) {
-        Some(names) if names.len() == shape.len() => names
-            .iter()
-            .map(|name| name.as_str().map(str::to_owned))
-            .collect(),
-        _ => None,
-    };
+    let axis_names = axis_names(document.get("dimension_names"), shape.len());
     Ok(Node::Array(Box::new(Metadata {
         shape,
         element_type,
@@ -67,6 +67,32 @@ pub(super) fn read(document: &Value) -> Result<Node, String> {
         axis_names,
         attributes,
     })))
+}
+
+/// Fails if there is a field of an extension that must be understood.
+fn check_understood(document: &Value) -> Result<(), String> {
+    const KNOWN: [&str; 11] = [
+        "zarr_format",
+        "node_type",
+        "shape",
+        "data_type",
+        "chunk_grid",
+        "chunk_key_encoding",
+        "fill_value",
+        "codecs",
+        "attributes",
+        "dimension_names",
+        "storage_transformers",
+    ];
+    let mut fields = document.as_object().into_iter().flatten();
+    let unknown = fields
+        .find(|(name, value)| !KNOWN.contains(&name.as_str()) && value["must_understand"] == true);
+    match unknown {
+        Some((name, _)) => Err(format!(
+            "'{name}' is not supported, though it says that it must be understood"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The name of a codec, grid or encoding.
@@ -206,12 +232,21 @@ fn sharding(
     {
         return Err("the chunks of a shard do not fill it".into());
     }
+    let mut along = object.iter().zip(&chunk).map(|(whole, part)| whole / part);
+    let count = along.try_fold(1u64, |all, count| all.checked_mul(count));
+    if count.is_none_or(|count| count > MOST_IN_SHARD) {
+        return Err(format!(
+            "a shard of {} has more than {MOST_IN_SHARD} chunks of {}",
+            shape_text(object),
+            shape_text(&chunk)
+        ));
+    }
     let (encoding, inner) = codecs(field(settings, "codecs")?, &chunk, element)?;
     if inner.is_some() {
         return Err("shards inside of shards are not supported".into());
     }
     let names: Vec<&str> = match settings.get("index_codecs").and_then(Value::as_array) {
-        Some(list) => list.iter().filter_map(name_of).collect(),
+        Some(list) => list.iter().map(index_codec).collect::<Result<_, _>>()?,
         None => vec!["bytes", "crc32c"],
     };
     let index_checked = match names.as_slice() {
@@ -239,6 +274,17 @@ fn sharding(
         index_checked,
     };
     Ok((encoding, Some(shard)))
+}
+
+/// The name of a codec of the index, whose numbers begin with the least byte.
+fn index_codec(codec: &Value) -> Result<&str, String> {
+    let endian = configuration(codec).get("endian").and_then(Value::as_str);
+    match endian {
+        None | Some("little") => Ok(name_of(codec).unwrap_or("?")),
+        Some(other) => Err(format!(
+            "an index of shards with the endian '{other}' is not supported, only little"
+        )),
+    }
 }
 
 /// A codec from bytes to bytes.
@@ -330,7 +376,11 @@ pub(super) fn write(metadata: &Metadata) -> Value {
         "attributes": metadata.attributes,
     });
     if let Some(names) = &metadata.axis_names {
-        document["dimension_names"] = json!(names);
+        let names = names.iter().map(|name| match name.as_str() {
+            "" => Value::Null,
+            name => name.into(),
+        });
+        document["dimension_names"] = names.collect();
     }
     document
 }
