@@ -229,7 +229,9 @@ impl Relayout {
                 comm.agree(pull(comm, &self.source, blocks.memory.staging))?;
             }
             let mut numbers = blocks.of_rank(comm.rank(), comm.size());
-            if let Some(marks) = marks {
+            if let Some(marks) = marks
+                && between.as_ref().is_none_or(|between| between.found)
+            {
                 numbers.retain(|block| !marks.has(number, *block));
             }
             let Some(marks) = marks else {
@@ -434,6 +436,8 @@ impl Decision {
 struct Between {
     array: Array,
     made: Option<PathBuf>,
+    /// Whether there was one already.
+    found: bool,
 }
 
 impl Between {
@@ -441,6 +445,9 @@ impl Between {
     fn make(comm: &Comm, target: &Array, number: usize, layout: &str) -> Result<Self> {
         let place = comm.agree(Location::of_existing(target.name()))?;
         let path = Self::path(&comm.agree(place::local(place.path()))?, number);
+        let found = path.exists();
+        // Nobody makes it before all have looked.
+        comm.agree(Ok::<_, Error>(()))?;
         let like = target.descriptor();
         let name = format!(
             "raw:{}?shape={}&type={}&layout={layout}&byteorder={}",
@@ -468,6 +475,7 @@ impl Between {
         let mut between = Self {
             array: target.clone(),
             made,
+            found,
         };
         between.array = comm.agree(Array::open_writable(&name))?;
         Ok(between)
