@@ -53,6 +53,8 @@ struct State {
     parts: BTreeMap<(String, u64), Vec<u8>>,
     /// Requests whose path has this in it fail so many times.
     faults: Vec<(String, Fault, usize)>,
+    /// Whether it is not said which version of an object comes.
+    untagged: bool,
     closed: bool,
 }
 
@@ -127,6 +129,11 @@ impl ObjectServer {
     /// Lets nothing go wrong any more.
     pub fn forgive(&self) {
         self.shared.state().faults.clear();
+    }
+
+    /// From now on does not say which version of an object comes.
+    pub fn tag_nothing(&self) {
+        self.shared.state().untagged = true;
     }
 
     /// How many requests have come.
@@ -339,9 +346,12 @@ impl State {
         {
             return Answer::problem(412, "PreconditionFailed");
         }
-        let mut headers = format!(
-            "ETag: {tag}\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nAccept-Ranges: bytes\r\n"
+        let mut headers = String::from(
+            "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nAccept-Ranges: bytes\r\n",
         );
+        if !self.untagged {
+            headers += &format!("ETag: {tag}\r\n");
+        }
         match request.range {
             None => Answer::new(200, headers, object.clone()),
             Some((first, _)) if first >= length => Answer::problem(416, "InvalidRange"),

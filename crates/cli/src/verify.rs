@@ -12,7 +12,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use outcore::{
     Array, Checkpoints, Checks, Comm, Error, Fault, Layout, Problem, Result, Verified, accept,
-    default_ranks, list, verify,
+    default_ranks, interrupted, list, storage, verify,
 };
 use serde_json::{Value, json};
 
@@ -125,8 +125,17 @@ impl Look {
                     let found = verify(comm, &array, &budget, &|bytes| progress.add(bytes))?;
                     Ok((array.layout().clone(), found))
                 });
+                let stopped = match (&found, interrupted()) {
+                    (Err(_), Some(_)) => Err(Error::Interrupted),
+                    _ => Ok(()),
+                };
+                comm.agree(stopped)?;
                 let mut finding = Finding {
-                    name,
+                    // What is no good address may hold what lets one in.
+                    name: match &found {
+                        Ok(_) => name,
+                        Err(_) => storage::without_secrets(&name),
+                    },
                     found: found.map_err(|error| cause(&error)),
                     accepted: 0,
                 };
@@ -331,6 +340,12 @@ fn lines(finding: &Finding) -> String {
     };
     let Verified { checks, pieces, .. } = verified;
     let (size, each) = (bytes::show(verified.bytes), bytes::show(verified.piece));
+    let stored = pieces - verified.unstored;
+    let absent = match verified.unstored {
+        0 => String::new(),
+        1 => "; 1 is not stored and reads as the fill value".into(),
+        many => format!("; {many} are not stored and read as the fill value"),
+    };
     let mut text = String::new();
     if finding.accepted > 0 {
         let blocks = finding.accepted;
@@ -342,10 +357,10 @@ fn lines(finding: &Finding) -> String {
                 format!("{name}  sound: {pieces} blocks of {each} match their checksums, {size}\n")
             }
             Checks::Chunks => {
-                format!("{name}  sound: {pieces} chunks match their checksums, {size}\n")
+                format!("{name}  sound: {stored} chunks match their checksums{absent}, {size}\n")
             }
             Checks::Decoding => format!(
-                "{name}  no checksums: {pieces} chunks were decoded without error, {size}\n"
+                "{name}  no checksums: {stored} chunks were decoded without error{absent}, {size}\n"
             ),
             Checks::Nothing => {
                 format!("{name}  no checksums: read through without error, {size}\n")
@@ -396,6 +411,7 @@ fn facts(finding: &Finding) -> Value {
         "bytes": verified.bytes,
         "pieces": verified.pieces,
         "piece_bytes": verified.piece,
+        "not_stored": verified.unstored,
         "accepted": finding.accepted,
         "sound": verified.faults.is_empty(),
         "faults": repair_report::facts(layout, verified),

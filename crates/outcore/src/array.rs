@@ -37,7 +37,7 @@ const FETCH_GAP: u64 = 64 << 10;
 /// A store that answers more than this many requests at a time is far away.
 const MANY: usize = 16;
 
-/// The memory for chunks that are waited for together.
+/// The memory for chunks that are waited for together, if nobody says how much.
 const MANY_CHUNKS: u64 = 16 << 20;
 
 /// An array on disk.
@@ -419,7 +419,8 @@ impl Array {
         let size = chunks.chunk_bytes() as u64;
         // Answers from far away are waited for together.
         let room = self.tuning.buffer.max(2 * size);
-        let room = match chunks.parallel() > MANY {
+        let usual = self.tuning.buffer == Tuning::default().buffer;
+        let room = match usual && chunks.parallel() > MANY {
             true => room.max(MANY_CHUNKS),
             false => room,
         };

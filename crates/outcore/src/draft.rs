@@ -132,14 +132,19 @@ impl Draft {
     }
 
     /// Opens the unfinished array `name` again that another run has left at
-    /// `path`.
-    fn reopen(name: &str, path: &Path, replace: bool) -> Result<Self> {
+    /// `path`; calls `distrust` first if what that run has written was damaged.
+    fn reopen(
+        name: &str,
+        path: &Path,
+        replace: bool,
+        distrust: &dyn Fn() -> Result<()>,
+    ) -> Result<Self> {
         let place = Location::of_new(name)?;
         check_free(name, &place, replace)?;
         let location = place.at(path.to_path_buf());
         let array = Array::open_at(&location, Access::ReadWrite)?;
-        // Whatever was being written when that run died will be written again.
-        verify::accept_interrupted(&array)?;
+        // Whatever is wrong will be written again, in pieces that heal no block.
+        verify::accept_unfinished(&array, distrust)?;
         let temporary = Temporary::found(path);
         Ok(Self {
             array,
@@ -183,10 +188,17 @@ impl SharedDraft {
     }
 
     /// Collective: rank 0 opens the unfinished array again that another run has
-    /// left at `path`, and so do all.
-    pub(crate) fn reopen(comm: &Comm, name: &str, path: &Path, replace: bool) -> Result<Self> {
+    /// left at `path`, and so do all; it calls `distrust` first if what that run has
+    /// written was damaged.
+    pub(crate) fn reopen(
+        comm: &Comm,
+        name: &str,
+        path: &Path,
+        replace: bool,
+        distrust: &dyn Fn() -> Result<()>,
+    ) -> Result<Self> {
         let found = match comm.rank() {
-            0 => Draft::reopen(name, path, replace).map(Some),
+            0 => Draft::reopen(name, path, replace, distrust).map(Some),
             _ => Ok(None),
         };
         let draft = comm.agree(found)?;

@@ -122,35 +122,54 @@ fn write(plan: &Plan, store: &dyn Store, data: &[u8]) -> Result<()> {
     let _shared = store.lock_shared(plan.start + extent.start, extent.end - extent.start)?;
     // Of a page that is written in part, the rest is read first.
     let mut ahead = Ahead::new(plan, store);
-    let mut batch = Vec::new();
+    let (mut batch, mut staging) = (Vec::new(), Vec::new());
     while let Some(first) = runs.peek() {
         ahead.reach(first.file_offset);
         batch.clear();
-        for run in runs.by_ref().take(BATCH) {
-            let (offset, data) = (
-                plan.start + run.file_offset,
-                &data[buffer_range(&run, data.len())],
-            );
-            match plan.swap {
-                None => batch.push(WriteRequest { offset, data }),
-                Some(width) => write_swapped(store, offset, data, width)?,
-            }
+        batch.extend(runs.by_ref().take(BATCH).map(|run| WriteRequest {
+            offset: plan.start + run.file_offset,
+            data: &data[buffer_range(&run, data.len())],
+        }));
+        match plan.swap {
+            None => store.write_batch(&batch)?,
+            Some(width) => write_swapped(store, &batch, width, &mut staging)?,
         }
-        store.write_batch(&batch)?;
     }
     Ok(())
 }
 
-/// Writes `data` at `offset` with the bytes of each number reversed.
-fn write_swapped(store: &dyn Store, offset: u64, data: &[u8], width: usize) -> Result<()> {
-    let mut staging = vec![0; STAGING.min(data.len())];
-    let mut offset = offset;
-    for piece in data.chunks(STAGING) {
-        let staged = &mut staging[..piece.len()];
-        staged.copy_from_slice(piece);
-        swap_bytes(staged, width);
-        store.write_at(offset, staged)?;
-        offset += piece.len() as u64;
+/// Writes pieces, none of which is empty, with the bytes of each number reversed: as
+/// many together as `staging` may hold.
+fn write_swapped(
+    store: &dyn Store,
+    pieces: &[WriteRequest<'_>],
+    width: usize,
+    staging: &mut Vec<u8>,
+) -> Result<()> {
+    let cut = pieces.iter().flat_map(|piece| {
+        let offsets = (piece.offset..).step_by(STAGING);
+        let parts = offsets.zip(piece.data.chunks(STAGING));
+        parts.map(|(offset, data)| WriteRequest { offset, data })
+    });
+    let mut cut = cut.peekable();
+    while cut.peek().is_some() {
+        staging.clear();
+        let mut places = Vec::new();
+        while let Some(part) = cut.next_if(|part| staging.len() + part.data.len() <= STAGING) {
+            staging.extend_from_slice(part.data);
+            places.push((part.offset, part.data.len()));
+        }
+        swap_bytes(staging, width);
+        let mut rest = &staging[..];
+        let together: Vec<_> = places
+            .into_iter()
+            .map(|(offset, len)| {
+                let (data, later) = rest.split_at(len);
+                rest = later;
+                WriteRequest { offset, data }
+            })
+            .collect();
+        store.write_batch(&together)?;
     }
     Ok(())
 }
@@ -161,4 +180,35 @@ fn buffer_range(run: &Run, end: usize) -> std::ops::Range<usize> {
     let range = run.buffer_offset as usize..(run.buffer_offset + run.len) as usize;
     assert!(range.end <= end, "a run must lie inside the buffer");
     range
+}
+
+#[cfg(test)]
+mod tests {
+    use outcore_storage::{CountedStore, MemoryStore};
+
+    use super::*;
+
+    #[test]
+    fn reversed_pieces_are_written_together() {
+        let store = CountedStore::new(MemoryStore::new());
+        let long: Vec<u8> = (0..STAGING + 8).map(|at| at as u8).collect();
+        let mut pieces: Vec<WriteRequest<'_>> = (0..100)
+            .map(|at| WriteRequest {
+                offset: at * 16,
+                data: &long[at as usize..][..4],
+            })
+            .collect();
+        pieces.push(WriteRequest {
+            offset: 1600,
+            data: &long,
+        });
+        write_swapped(&store, &pieces, 4, &mut Vec::new()).unwrap();
+        assert_eq!(store.counts().write_batches, 3);
+        for piece in &pieces {
+            let mut found = vec![0; piece.data.len()];
+            store.read_at(piece.offset, &mut found).unwrap();
+            swap_bytes(&mut found, 4);
+            assert!(found == piece.data, "{}", piece.offset);
+        }
+    }
 }

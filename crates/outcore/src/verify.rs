@@ -9,14 +9,18 @@
 //!   checksum, like crc32c or fletcher32, finds flipped bits, others find some;
 //! - any other: 1 MiB, which is read; nobody can say more of it.
 //!
-//! A piece that is wrong, or that the device cannot read, does not end the work.
-//! [`accept`] gives damaged blocks the checksums of what they hold now.
+//! Chunks, and pieces of objects far away, are read many at a time, in half of the
+//! memory. A piece that is wrong, or that the device cannot read, does not end the
+//! work; a server that does not answer, or refuses, does. [`accept`] gives damaged blocks the checksums of what they hold now.
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use outcore_geometry::{Layout, Section};
-use outcore_storage::{BlockFault, Blocks, CheckedStore, ChunkStore};
+use outcore_storage::{Address, BlockFault, Blocks, CheckedStore, ChunkStore};
 use outcore_transport::Comm;
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +29,13 @@ use crate::budget::MemoryBudget;
 use crate::checkpoint::share;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// The bytes that are read at a time if nothing else says how many.
 const PIECE: u64 = 1 << 20;
+
+/// Of an object far away, so many pieces are read together at most.
+const TOGETHER: u64 = 64;
 
 /// What the data of an array can be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +101,9 @@ pub struct Verified {
     pub pieces: u64,
     /// The bytes of each.
     pub piece: u64,
+    /// How many chunks are not stored, so that nothing could be compared: they read as
+    /// the fill value.
+    pub unstored: u64,
     /// What is wrong, in the order of the file.
     pub faults: Vec<Fault>,
 }
@@ -146,57 +157,165 @@ impl<'a> Pieces<'a> {
         })
     }
 
-    /// Looks at adjacent pieces, of which `see` gets each that is wrong.
-    fn look(
-        &self,
-        array: &Array,
-        (cut, pieces): (Blocks, Range<u64>),
-        buffer: &mut Vec<u8>,
-        see: &mut dyn FnMut(u64, Problem),
-    ) {
-        if let Self::Blocks(checked) = self {
-            let mut found = Vec::new();
-            let looked = checked.examine(pieces.clone(), &mut |block, fault| {
-                found.push((block, fault));
-            });
-            let problem = |fault| match fault {
-                BlockFault::Damaged => Problem::Damaged,
-                BlockFault::Interrupted => Problem::Interrupted,
-            };
-            match looked {
-                Ok(()) => found
-                    .into_iter()
-                    .for_each(|(at, fault)| see(at, problem(fault))),
-                Err(error) if pieces.end - pieces.start == 1 => {
-                    see(pieces.start, Problem::Unreadable(error.to_string()));
-                }
-                // One of them cannot be read; which, is found one by one.
-                Err(_) => pieces.for_each(|at| self.look(array, (cut, at..at + 1), buffer, see)),
-            }
-            return;
-        }
-        for piece in pieces {
-            let bytes = cut.range(piece..piece + 1);
-            buffer.resize((bytes.end - bytes.start) as usize, 0);
-            let whole = 0..buffer.len();
-            let read = match self {
-                Self::Chunks(store) => {
-                    let chunks = store.chunks();
-                    chunks.read(piece, std::slice::from_ref(&whole), buffer)
-                }
-                _ => array
-                    .store()
-                    .read_at(array.data_offset() + bytes.start, buffer),
-            };
-            if let Err(error) = read {
-                see(piece, Problem::Unreadable(error.to_string()));
-            }
+    /// How many pieces are looked at together, with so much memory.
+    fn together(&self, cut: Blocks, far: bool, room: u64) -> u64 {
+        match self {
+            Self::Bytes if far => (room / cut.block).clamp(1, TOGETHER),
+            // A few, so that progress can be seen.
+            _ => (PIECE / cut.block).max(1),
         }
     }
 }
 
+/// What a rank has to look at.
+struct Look<'a> {
+    array: &'a Array,
+    pieces: Pieces<'a>,
+    cut: Blocks,
+    /// Whether a server has the array.
+    far: bool,
+    /// The memory for it.
+    room: u64,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// What one rank has found.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Found {
+    faults: Vec<Fault>,
+    unstored: u64,
+}
+
+impl Look<'_> {
+    /// Looks at adjacent pieces.
+    fn at(&self, own: Range<u64>) -> Result<Found> {
+        if let Pieces::Chunks(store) = self.pieces {
+            return self.at_chunks(store, own);
+        }
+        let together = self.pieces.together(self.cut, self.far, self.room);
+        let (mut found, mut buffer) = (Found::default(), Vec::new());
+        let mut first = own.start;
+        while first < own.end {
+            interrupt::check()?;
+            let some = first..own.end.min(first + together);
+            self.at_some(some.clone(), &mut buffer, &mut found.faults)?;
+            (self.progress)(bytes(self.cut, &some));
+            first = some.end;
+        }
+        Ok(found)
+    }
+
+    /// Looks at blocks or bytes.
+    fn at_some(
+        &self,
+        some: Range<u64>,
+        buffer: &mut Vec<u8>,
+        faults: &mut Vec<Fault>,
+    ) -> Result<()> {
+        let mut wrong = Vec::new();
+        let looked = match self.pieces {
+            Pieces::Blocks(checked) => checked.examine(some.clone(), &mut |block, fault| {
+                let problem = match fault {
+                    BlockFault::Damaged => Problem::Damaged,
+                    BlockFault::Interrupted => Problem::Interrupted,
+                };
+                wrong.push(self.fault(block, problem));
+            }),
+            _ => {
+                let range = self.cut.range(some.clone());
+                buffer.resize((range.end - range.start) as usize, 0);
+                let start = self.array.data_offset() + range.start;
+                self.array.store().read_at(start, buffer)
+            }
+        };
+        let Err(error) = looked else {
+            wrong.into_iter().for_each(|fault| note(faults, fault));
+            return Ok(());
+        };
+        if self.ends(&error) {
+            return Err(error.into());
+        }
+        if some.end - some.start == 1 {
+            let problem = Problem::Unreadable(error.to_string());
+            note(faults, self.fault(some.start, problem));
+            return Ok(());
+        }
+        // One of them cannot be read; which, is found one by one.
+        some.into_iter()
+            .try_for_each(|at| self.at_some(at..at + 1, buffer, faults))
+    }
+
+    /// Looks at chunks, on several threads.
+    fn at_chunks(&self, store: &ChunkStore, own: Range<u64>) -> Result<Found> {
+        let (faults, unstored) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+        let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
+        let size = store.chunks().chunk_bytes();
+        let count = own.end - own.start;
+        let crew = store.crew(count, count.saturating_mul(size as u64), self.room);
+        let looked = crew.each(own, |chunk| {
+            if interrupt::interrupted().is_some() {
+                let stopped = io::Error::from(ErrorKind::Interrupted);
+                return Err(outcore_storage::Error::read(self.array.name(), 0, stopped));
+            }
+            let old = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut buffer = old.unwrap_or_default();
+            buffer.resize(size, 0);
+            match store.read_whole(chunk, &mut buffer) {
+                Ok(true) => {}
+                Ok(false) => {
+                    unstored.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(error) if self.ends(&error) => return Err(error),
+                Err(error) => {
+                    let problem = Problem::Unreadable(error.to_string());
+                    let mut faults = faults.lock().unwrap_or_else(PoisonError::into_inner);
+                    faults.push(self.fault(chunk, problem));
+                }
+            }
+            (self.progress)(bytes(self.cut, &(chunk..chunk + 1)));
+            let mut spare = spare.lock().unwrap_or_else(PoisonError::into_inner);
+            spare.push(buffer);
+            Ok(())
+        });
+        interrupt::check()?;
+        looked?;
+        let mut all = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
+        all.sort_by_key(|fault: &Fault| fault.pieces.start);
+        let mut faults = Vec::new();
+        all.into_iter().for_each(|fault| note(&mut faults, fault));
+        let unstored = unstored.into_inner();
+        Ok(Found { faults, unstored })
+    }
+
+    fn fault(&self, piece: u64, problem: Problem) -> Fault {
+        let pieces = piece..piece + 1;
+        Fault {
+            bytes: self.cut.range(pieces.clone()),
+            pieces,
+            problem,
+        }
+    }
+
+    /// Whether an error says nothing of a piece, but that its server cannot be asked.
+    fn ends(&self, error: &outcore_storage::Error) -> bool {
+        use ErrorKind::{NotConnected, PermissionDenied, ResourceBusy, TimedOut};
+        let source = std::error::Error::source(error);
+        let source = source.and_then(|source| source.downcast_ref::<io::Error>());
+        let kinds = [NotConnected, PermissionDenied, ResourceBusy, TimedOut];
+        self.far && source.is_some_and(|source| kinds.contains(&source.kind()))
+    }
+}
+
+/// How many bytes some pieces have.
+fn bytes(cut: Blocks, pieces: &Range<u64>) -> u64 {
+    let bytes = cut.range(pieces.clone());
+    bytes.end - bytes.start
+}
+
 /// Collective: reads all of an array, and says what of it is wrong; every rank
-/// gets the same answer. `progress` gets the bytes as this rank reads them.
+/// gets the same answer. `progress` gets the bytes as this rank reads them. What is wrong with a
+/// piece is in the answer; that the server of an array far away cannot be asked is an
+/// error.
 ///
 /// ```
 /// use outcore::{Array, ArrayDescriptor, Checks, ElementType, MemoryBudget, verify};
@@ -218,54 +337,47 @@ pub fn verify(
     comm: &Comm,
     array: &Array,
     budget: &MemoryBudget,
-    progress: &dyn Fn(u64),
+    progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Verified> {
     // 1. Who looks at what.
     let pieces = Pieces::of(array);
     let cut = comm.agree(pieces.cut(array))?;
     // A chunk is in memory as it is stored, and decoded.
     let need = (2 * cut.block).max(PIECE);
-    comm.agree(budget.for_rank(comm).require(need, "verifying an array"))?;
+    let budget = budget.for_rank(comm);
+    comm.agree(budget.require(need, "verifying an array"))?;
     let own = share(comm, cut.count());
-    // 2. A few pieces at a time, so that progress can be seen.
-    let step = (PIECE / cut.block).max(1);
-    let (mut faults, mut buffer): (Vec<Fault>, _) = (Vec::new(), Vec::new());
-    let mut first = own.start;
-    while first < own.end {
-        let some = first..own.end.min(first + step);
-        pieces.look(
-            array,
-            (cut, some.clone()),
-            &mut buffer,
-            &mut |piece, problem| {
-                let (pieces, bytes) = (piece..piece + 1, cut.range(piece..piece + 1));
-                let fault = Fault {
-                    pieces,
-                    bytes,
-                    problem,
-                };
-                note(&mut faults, fault);
-            },
-        );
-        let bytes = cut.range(some.clone());
-        progress(bytes.end - bytes.start);
-        first = some.end;
-    }
+    // 2. What of it is wrong.
+    let name = array.name();
+    let look = Look {
+        array,
+        pieces,
+        cut,
+        far: Address::is_one(name.strip_prefix("raw:").unwrap_or(name)),
+        room: budget.limit() / 2,
+        progress,
+    };
+    let found = comm.agree(look.at(own))?;
     // 3. All get to know.
-    let told = serde_json::to_vec(&faults).map_err(|error| Error::Invalid(error.to_string()));
+    let told = serde_json::to_vec(&found).map_err(|error| Error::Invalid(error.to_string()));
     let told = comm.all_gatherv(&comm.agree(told)?)?;
-    let read = |faults: &Vec<u8>| serde_json::from_slice::<Vec<Fault>>(faults);
-    let faults: Result<Vec<_>, _> = told.iter().map(read).collect();
-    let told = faults.map_err(|error| Error::Invalid(error.to_string()))?;
-    let mut faults = Vec::new();
-    told.into_iter()
-        .flatten()
-        .for_each(|fault| note(&mut faults, fault));
+    let read = |found: &Vec<u8>| serde_json::from_slice::<Found>(found);
+    let all: Result<Vec<_>, _> = told.iter().map(read).collect();
+    let all = all.map_err(|error| Error::Invalid(error.to_string()))?;
+    let (mut faults, mut unstored) = (Vec::new(), 0);
+    for found in all {
+        unstored += found.unstored;
+        found
+            .faults
+            .into_iter()
+            .for_each(|fault| note(&mut faults, fault));
+    }
     Ok(Verified {
-        checks: pieces.checks(array),
+        checks: look.pieces.checks(array),
         bytes: cut.bytes,
         pieces: cut.count(),
         piece: cut.block,
+        unstored,
         faults,
     })
 }
@@ -296,13 +408,21 @@ pub fn accept(array: &Array, fault: &Fault) -> Result<()> {
         .try_for_each(|block| checked.accept(block))?)
 }
 
-/// Takes all interrupted blocks as they are, if the array has checksums.
-pub(crate) fn accept_interrupted(array: &Array) -> Result<()> {
-    match (**array.store()).as_checked() {
-        Some(checked) => {
-            let mut blocks = checked.interrupted()?.into_iter();
-            Ok(blocks.try_for_each(|block| checked.accept(block))?)
-        }
-        None => Ok(()),
+/// Takes all blocks of an unfinished array as they are, if it has checksums: those that
+/// are wrong would stay so, since parts of them are written again at different times.
+/// Calls `distrust` before, if some are damaged and not only interrupted.
+pub(crate) fn accept_unfinished(array: &Array, distrust: &dyn Fn() -> Result<()>) -> Result<()> {
+    let Some(checked) = (**array.store()).as_checked() else {
+        return Ok(());
+    };
+    let (mut wrong, mut damaged) = (Vec::new(), false);
+    let count = checked.blocks()?.count();
+    checked.examine(0..count, &mut |block, fault| {
+        wrong.push(block);
+        damaged |= fault == BlockFault::Damaged;
+    })?;
+    if damaged {
+        distrust()?;
     }
+    Ok(wrong.into_iter().try_for_each(|block| checked.accept(block))?)
 }

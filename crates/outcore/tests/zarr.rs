@@ -259,6 +259,17 @@ fn damage_is_named() {
         // Other chunks can be read.
         array.read::<i32>(&array.section(":8, :").unwrap()).unwrap();
     }
+    // One that is far too long is not brought into memory.
+    let length = 3u64 << 30;
+    let file = std::fs::File::create(&chunk).unwrap();
+    file.set_len(length).unwrap();
+    let array = Array::open(&path).unwrap();
+    let problem = array.read::<i32>(&array.whole()).unwrap_err().to_string();
+    let (found, most) = (format!("{length} bytes"), format!("{}", 2 * 256 + 65536));
+    assert!(
+        problem.contains("c/1/0") && problem.contains(&found) && problem.contains(&most),
+        "{problem}"
+    );
     // A chunk that is not there holds what nobody has written.
     std::fs::remove_file(&chunk).unwrap();
     let array = Array::open(&path).unwrap();
@@ -290,6 +301,32 @@ fn damage_is_named() {
     std::fs::write(directory.path().join("a.zarr/zarr.json"), unknown).unwrap();
     let problem = Array::open(&path).unwrap_err().to_string();
     assert!(problem.contains("'pcodec' is not supported"), "{problem}");
+}
+
+/// Who has a shard open reads that one, not parts of another.
+#[test]
+fn a_shard_is_replaced_while_it_is_open() {
+    for codecs in ["none", "zstd:1"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = name(directory.path(), "a.zarr");
+        let mut descriptor = ArrayDescriptor::new(&[8, 8], ElementType::I32)
+            .layout("tiled:4x4".parse().unwrap())
+            .codecs(codecs.parse().unwrap());
+        descriptor.shard = Some(vec![8, 8]);
+        let writer = Array::create(&path, &descriptor).unwrap();
+        writer.write(&writer.whole(), &[1i32; 64]).unwrap();
+        let reader = Array::open(&path).unwrap();
+        let part = |array: &Array, text: &str| -> Vec<i32> {
+            array.read(&array.section(text).unwrap()).unwrap()
+        };
+        assert_eq!(part(&reader, "0, 0"), [1]);
+        // Its chunks have other lengths now.
+        let new: Vec<i32> = (0..64i32).map(|at| at.wrapping_mul(-1_640_531_527)).collect();
+        writer.write(&writer.whole(), &new).unwrap();
+        assert_eq!(part(&reader, "4:, 4:"), [1; 16], "{codecs}");
+        assert_eq!(part(&writer, ":, :"), new, "{codecs}");
+        assert_eq!(part(&Array::open(&path).unwrap(), ":, :"), new, "{codecs}");
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! this machine: `s3://bucket/key`, `gs://bucket/key`, `az://container/key`,
 //! `http://host/path`.
 //!
-//! Invariant: an address holds no credentials. One that has a user or a query,
-//! where they would be, is refused, and the message does not repeat it.
+//! Invariant: an address holds no credentials. One that has a user, or a query that
+//! signs it, is refused, and the message does not repeat it.
 
 use std::fmt;
 
@@ -82,6 +82,11 @@ impl Address {
                 "a web address must have neither '?' nor '#'; signed addresses are not supported",
             ));
         }
+        if key.split_once('?').is_some_and(|(_, query)| signs(query)) {
+            return Err(refused(
+                "an address must hold no signature; credentials belong into the environment",
+            ));
+        }
         let fits = |letter: char| letter.is_ascii_alphanumeric() || ".-_:[]$".contains(letter);
         if place.is_empty() || !place.chars().all(fits) {
             return Err(refused(match scheme.is_web() {
@@ -124,6 +129,40 @@ impl Address {
     pub fn root(&self) -> String {
         format!("{}://{}", self.scheme.name(), self.place)
     }
+}
+
+/// Whether a query is a signature.
+fn signs(query: &str) -> bool {
+    const ALONE: [&str; 5] = ["sig", "signature", "awsaccesskeyid", "googleaccessid", "token"];
+    query.split(['&', '?']).any(|setting| {
+        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+        let name = name.to_ascii_lowercase();
+        let known = ALONE.contains(&name.as_str());
+        !value.is_empty() && (known || name.starts_with("x-amz-") || name.starts_with("x-goog-"))
+    })
+}
+
+/// The text without the users and the queries of the addresses in it, which may be
+/// what lets one in.
+pub fn without_secrets(text: &str) -> String {
+    let (mut kept, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("://") {
+        let end = after.find(['/', '?', '#']).unwrap_or(after.len());
+        // Another address may follow without a gap.
+        let end = match after[..end].strip_suffix(':') {
+            Some(before) if after[end..].starts_with("//") => before.len(),
+            _ => end,
+        };
+        let host = after[..end].rsplit('@').next().unwrap_or_default();
+        kept.extend([before, "://", host]);
+        rest = &after[end..];
+        if let Some((path, _)) = rest.split_once('?') {
+            rest = path;
+            break;
+        }
+    }
+    kept.push_str(rest);
+    kept
 }
 
 fn refused(reason: &str) -> Error {
@@ -177,9 +216,18 @@ mod tests {
             "https://me:swordfish@host/x.npy",
             "https://host/x.npy?sig=swordfish",
             "s3://key:swordfish@bucket/x",
+            "s3://bucket/x.npy?X-Amz-Date=1&X-Amz-Signature=swordfish",
+            "gs://bucket/x.npy?x-goog-signature=swordfish",
+            "az://c/x.npy?sv=2026&sig=swordfish",
         ] {
             let message = Address::parse(text).unwrap_err().to_string();
             assert!(!message.contains("swordfish"), "{message}");
+            let shown = without_secrets(&format!("raw:{text}"));
+            assert!(!shown.contains("swordfish"), "{shown}");
+            assert!(shown.ends_with('x') || shown.ends_with("x.npy"), "{shown}");
         }
+        assert_eq!(without_secrets("a@b?c.npy"), "a@b?c.npy");
+        let two = "from=http://me:swordfish@h,http://me:swordfish@g";
+        assert!(!without_secrets(two).contains("swordfish"));
     }
 }

@@ -18,8 +18,10 @@
 //! another:
 //!
 //! 1. an exclusive lock of their *entries*;
-//! 2. of a block that is covered in part, the old bytes are read and compared, and
-//!    the checksum of old and new together is computed, in memory;
+//! 2. of a block that is covered in part, the old bytes of what is written are read,
+//!    and the new checksum is the old one with what that changes; if the parts are
+//!    many, all of the block is read and compared, and the checksum of old and new
+//!    together is computed, in memory;
 //! 3. the entries say "being written";
 //! 4. the data are written: the caller's bytes, nothing else;
 //! 5. the entries get the checksums; the lock is let go.
@@ -51,6 +53,7 @@
 //! If the disk is full, step 3 fails first, as long as entries have no room of
 //! their own yet, and nothing is changed.
 
+mod change;
 mod reads;
 mod rounds;
 mod sums;
@@ -185,23 +188,6 @@ impl CheckedStore {
         }
         self.give_spare(buffer);
         Ok(())
-    }
-
-    /// The blocks whose entries say that they are being written, which they may
-    /// be: no data are read.
-    pub fn interrupted(&self) -> Result<Vec<u64>> {
-        let count = self.blocks()?.count();
-        let mut found = Vec::new();
-        let mut first = 0;
-        while first < count {
-            let round = first..count.min(first + ROUND / ENTRY);
-            let entries = self.sums.read(std::slice::from_ref(&round))?;
-            let marked = round.clone().zip(entries);
-            let marked = marked.filter(|(_, entry)| *entry == Entry::Writing);
-            found.extend(marked.map(|(block, _)| block));
-            first = round.end;
-        }
-        Ok(found)
     }
 
     /// Takes a block as it is now: it gets the checksum of what it holds.

@@ -107,8 +107,8 @@ pub trait Chunks: Debug + Send + Sync {
 
     /// Brings at least the bytes `wanted` of a chunk to their place in `out`, which
     /// has room for all of it. A chunk that was never written reads as whatever
-    /// stands for that.
-    fn read(&self, index: u64, wanted: &[Range<usize>], out: &mut [u8]) -> Result<()>;
+    /// stands for that, and the answer is `false`.
+    fn read(&self, index: u64, wanted: &[Range<usize>], out: &mut [u8]) -> Result<bool>;
 
     /// Puts a whole chunk in its place.
     fn write(&self, index: u64, data: &[u8]) -> Result<()>;
@@ -242,8 +242,9 @@ impl ChunkStore {
         Ok(())
     }
 
-    /// Reads a whole chunk straight into its place.
-    pub fn read_whole(&self, index: u64, out: &mut [u8]) -> Result<()> {
+    /// Reads a whole chunk straight into its place. `false`: it was never written, and
+    /// reads as what stands for that.
+    pub fn read_whole(&self, index: u64, out: &mut [u8]) -> Result<bool> {
         let whole = 0..out.len();
         let _lock = self.chunks.lock_shared(index)?;
         self.chunks.read(index, std::slice::from_ref(&whole), out)
@@ -362,8 +363,9 @@ impl ChunkStore {
         if chunks < 2 || !worth {
             return Crew::of(1);
         }
-        // A chunk as it is stored, and decoded.
-        let fitting = (room / (2 * size).max(1)).max(1);
+        // A chunk as it is stored, and decoded; far away, also as it is sent.
+        let forms = if parallel > cores() { 3 } else { 2 };
+        let fitting = (room / (forms * size).max(1)).max(1);
         let most = (parallel as u64).min(chunks).min(fitting) as usize;
         let busy = BUSY.load(Ordering::Relaxed);
         // Who waits for a network does not keep others from doing so.
@@ -450,7 +452,7 @@ impl Store for ChunkStore {
             if let [(_, range, piece)] = group
                 && range.len() == self.chunks.chunk_bytes()
             {
-                return self.read_whole(index, piece);
+                return self.read_whole(index, piece).map(drop);
             }
             let spare = scratch.lock().map_or(None, |mut all| all.pop());
             let mut room = spare.unwrap_or_default();

@@ -20,7 +20,7 @@ use std::thread;
 
 use crate::error::{Error, Result};
 use crate::file::{Access, FileStore};
-use crate::objects::{Entry, Objects, check_folder, check_key};
+use crate::objects::{Entry, Objects, check_folder, check_key, too_long};
 use crate::store::Store;
 
 /// How the names of unfinished files end; they begin with a dot.
@@ -137,11 +137,28 @@ impl Objects for Directory {
         }
     }
 
-    fn read(&self, key: &str, buffer: &mut Vec<u8>) -> Result<bool> {
+    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<bool> {
         let path = self.place(key)?;
         buffer.clear();
-        match open(&path).and_then(|mut file| file.read_to_end(buffer)) {
-            Ok(_) => Ok(true),
+        let read = |file: File| {
+            let found = file.metadata()?;
+            if found.is_dir() {
+                return Err(ErrorKind::IsADirectory.into());
+            }
+            let length = found.len();
+            // Room for all of it, and for the byte that shows that there is more.
+            let room = length.min(most) as usize;
+            if length <= most {
+                buffer.try_reserve_exact(room + 1)?;
+                file.take(most.saturating_add(1)).read_to_end(buffer)?;
+            }
+            match length.max(buffer.len() as u64) {
+                length if length > most => Err(too_long(length, most)),
+                _ => Ok(()),
+            }
+        };
+        match open(&path).and_then(read) {
+            Ok(()) => Ok(true),
             Err(source) => {
                 buffer.clear();
                 or_missing("read", &path, source, false)
@@ -232,9 +249,14 @@ impl Objects for Directory {
         Ok(entries)
     }
 
-    fn open(&self, key: &str) -> Result<Arc<dyn Store>> {
-        let store = FileStore::open(self.place(key)?, Access::ReadOnly)?;
-        Ok(Arc::new(store))
+    fn open(&self, key: &str) -> Result<Option<Arc<dyn Store>>> {
+        let path = self.place(key)?;
+        match FileStore::open(&path, Access::ReadOnly) {
+            Err(Error::Open { source, .. }) if is_missing(&source) => Ok(None),
+            Ok(_) if path.is_dir() => Ok(None),
+            Ok(store) => Ok(Some(Arc::new(store))),
+            Err(error) => Err(error),
+        }
     }
 
     fn sync(&self) -> Result<()> {

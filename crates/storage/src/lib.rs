@@ -75,7 +75,7 @@ mod throttled;
 #[cfg_attr(not(target_os = "linux"), path = "no_uring.rs")]
 mod uring;
 
-pub use address::{Address, Scheme};
+pub use address::{Address, Scheme, without_secrets};
 pub use aligned::{AlignedBuffer, DIRECT_ALIGNMENT};
 pub use blocks::Blocks;
 pub use checked::{BlockFault, CheckedStore};

@@ -16,6 +16,7 @@
 //!   [`Objects::parallel`] is large that is how it becomes fast.
 
 use std::fmt::Debug;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -50,9 +51,10 @@ pub trait Objects: Debug + Send + Sync {
     /// The number of bytes of an object; `None`: it is not there.
     fn length(&self, key: &str) -> Result<Option<u64>>;
 
-    /// Makes `buffer` all of an object, whatever it held. `false`: the object
-    /// is not there, and the buffer is empty.
-    fn read(&self, key: &str, buffer: &mut Vec<u8>) -> Result<bool>;
+    /// Makes `buffer` all of an object, whatever it held; one of more than `most`
+    /// bytes is an error, whatever it holds. `false`: the object is not there, and
+    /// the buffer is empty.
+    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<bool>;
 
     /// Fills `buffer` from `offset` of an object; past its end is
     /// [`Error::UnexpectedEnd`]. `false`: the object is not there.
@@ -84,11 +86,20 @@ pub trait Objects: Debug + Send + Sync {
     /// lost its objects one by one may still be listed.
     fn list(&self, folder: &str) -> Result<Vec<Entry>>;
 
-    /// One object as a store for reading. It must be there.
-    fn open(&self, key: &str) -> Result<Arc<dyn Store>>;
+    /// One object as a store for reading, of the version that is there now, whoever
+    /// replaces it meanwhile: its bytes, or errors. `None`: it is not there.
+    fn open(&self, key: &str) -> Result<Option<Arc<dyn Store>>>;
 
     /// Returns when all objects that were written are on stable storage.
     fn sync(&self) -> Result<()>;
+}
+
+/// The error of an object that is longer than it can be.
+pub(crate) fn too_long(length: u64, most: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("it has {length} bytes, and cannot have more than {most}; it is damaged, or no part of this"),
+    )
 }
 
 /// Checks that `key` can name an object everywhere: names, none of them empty

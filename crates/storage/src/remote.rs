@@ -13,6 +13,7 @@
 
 mod bucket;
 mod client;
+mod connect;
 mod explain;
 mod object;
 

@@ -108,6 +108,23 @@ fn every_array_can_be_verified() {
     ] {
         assert!(told.contains(part), "{told}");
     }
+    // What is not stored is compared with nothing.
+    place.ok("convert a.npy c.zarr/z --chunks 16x16 --shard 32x32 --codec zstd:3,crc32c");
+    for name in ["x/c/0/0", "y/c/3/3", "z/c/0/1"] {
+        std::fs::remove_file(place.path(&format!("c.zarr/{name}"))).unwrap();
+    }
+    let told = place.ok("verify c.zarr --ranks 2");
+    for part in [
+        "x  sound: 15 chunks match their checksums; 1 is not stored and reads as the fill value",
+        "y  no checksums: 15 chunks were decoded without error; 1 is not stored",
+        "z  sound: 12 chunks match their checksums; 4 are not stored and read as the fill value",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    let json = place.ok("verify c.zarr/z --json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["arrays"][0]["not_stored"], 4);
+    std::fs::remove_dir_all(place.path("c.zarr/z")).unwrap();
     flip(&place, "c.zarr/x/c/0/1", 9);
     let (told, message) = bad(&place, "verify a.npy c.zarr none.oc");
     assert!(

@@ -42,10 +42,28 @@ impl Client {
         }
     }
 
+    /// The same with other variables; one that is empty is not set.
+    fn with(&self, variables: &[(&'static str, &str)]) -> Self {
+        let mut own = self.variables.clone();
+        for (name, value) in variables {
+            own.retain(|(known, _)| known != name);
+            own.push((name, (*value).to_owned()));
+        }
+        Self {
+            place: self.place.inside("."),
+            variables: own,
+        }
+    }
+
     /// A command line with `|` between its words, not started yet.
     fn command(&self, line: &str) -> Command {
         let mut command = self.place.command(line.split('|').map(str::trim));
-        command.envs(self.variables.iter().cloned());
+        for (name, value) in &self.variables {
+            match value.is_empty() {
+                true => command.env_remove(name),
+                false => command.env(name, value),
+            };
+        }
         // Its unfinished files are looked for.
         command.env("TMPDIR", self.place.inside("temporary").root());
         command
@@ -71,7 +89,9 @@ impl Client {
         for word in words {
             assert!(said.contains(word), "{line}: {said} does not say {word}");
         }
+        let shown = String::from_utf8_lossy(&output.stdout);
         assert!(!said.contains(SECRET), "{line}: {said}");
+        assert!(!shown.contains(SECRET), "{line}: {shown}");
         assert_eq!(self.left(), 0, "{line} left temporary files");
     }
 
@@ -309,6 +329,17 @@ fn failing_servers() {
             assert_eq!(client.ok(&read), expected, "{fault:?}");
         }
     }
+    // What is wrong with a server is not what is wrong with chunks.
+    server.fail("x.zarr/c", Fault::Status(503, "SlowDown"), 100_000);
+    let before = server.requests();
+    let output = client.run("verify|s3://bucket/x.zarr");
+    server.forgive();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("cannot be read") && shown.contains("try later"), "{shown}");
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(server.requests() - before < 100, "it went on");
+    let told = client.ok("verify|s3://bucket/x.zarr");
+    assert!(told.contains("8 chunks were decoded without error"), "{told}");
     // Refusals are not repeated.
     for (status, code, word) in [
         (403, "InvalidAccessKeyId", "AWS_ACCESS_KEY_ID"),
@@ -368,6 +399,129 @@ fn failing_servers() {
         "read|s3://bucket/x.npy|0",
         &["s3://bucket/x.npy", "AWS_ALLOW_HTTP"],
     );
+}
+
+/// What is cut off is read again, also where nobody knows whether it is still the same.
+#[test]
+fn cut_off_without_a_version() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
+    for (name, codec) in [("x.zarr", "zstd:1"), ("plain.zarr", "none")] {
+        let chunks = "--chunks|30x30|--codec";
+        client.ok(&format!("convert|x.npy|s3://bucket/{name}|{chunks}|{codec}"));
+    }
+    server.tag_nothing();
+    let expected = client.ok("read|x.npy|::33, ::24");
+    for (name, cut) in [
+        ("x.zarr", "x.zarr/zarr.json"),
+        ("x.zarr", "x.zarr/c/0/0"),
+        ("plain.zarr", "plain.zarr/c/0/0"),
+    ] {
+        server.fail(cut, Fault::CutOff, 2);
+        let read = format!("read|{}/bucket/{name}|::33, ::24", server.endpoint());
+        assert_eq!(client.ok(&read), expected, "{cut}");
+        server.forgive();
+    }
+}
+
+/// Credentials come from variables, and stand in no message.
+#[test]
+fn who_asks() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    let (s3, gs, az) = ("read|s3://b/x.npy|0", "read|gs://b/x.npy|0", "read|az://b/x.npy|0");
+    // A secret where none should be.
+    let user = "http://me:swordfish@127.0.0.1:9";
+    for (line, variable, value) in [
+        (s3, "AWS_ENDPOINT_URL", user),
+        (gs, "GOOGLE_BASE_URL", user),
+        (az, "AZURE_STORAGE_ENDPOINT", user),
+        (s3, "AWS_ACCESS_KEY_ID", "swordfish\n"),
+        (s3, "AWS_SESSION_TOKEN", "swordfish\u{7f}"),
+        (s3, "AWS_SECRET_ACCESS_KEY", "swordfish\r"),
+        (gs, "GOOGLE_BEARER_TOKEN", "swordfish\n"),
+    ] {
+        client.with(&[(variable, value)]).fails(line, &[variable]);
+    }
+    let key = client.with(&[
+        ("GOOGLE_SKIP_SIGNATURE", ""),
+        ("GOOGLE_SERVICE_ACCOUNT_KEY", "\"swordfish\""),
+    ]);
+    key.fails(gs, &["gs://b", "GOOGLE_APPLICATION_CREDENTIALS"]);
+    let key = client.with(&[
+        ("AZURE_SKIP_SIGNATURE", ""),
+        ("AZURE_STORAGE_ACCOUNT_KEY", "swordfish!"),
+    ]);
+    key.fails(az, &["az://b", "AZURE_STORAGE_ACCOUNT_KEY"]);
+    for name in [
+        "s3://b/x.npy?X-Amz-Signature=swordfish",
+        "az://b/x.npy?sv=1&sig=swordfish",
+        "https://me:swordfish@h/x.npy",
+        "raw:https://h/x?sig=swordfish",
+        "raw:https://h/x?sig=swordfish&shape=4&type=f32",
+    ] {
+        for command in ["read", "info", "ls", "stats", "verify", "repair-report"] {
+            client.fails(&format!("{command}|{name}"), &[]);
+        }
+    }
+    // Nobody says who asks: then nobody is asked, and no file is looked for.
+    let nobody = client.with(&[
+        ("AWS_ACCESS_KEY_ID", ""),
+        ("AWS_SECRET_ACCESS_KEY", ""),
+        ("AWS_SESSION_TOKEN", ""),
+        ("GOOGLE_SKIP_SIGNATURE", ""),
+        ("AZURE_SKIP_SIGNATURE", ""),
+        ("HOME", client.place.root().to_str().unwrap()),
+    ]);
+    let adc = nobody.place.inside(".config").inside("gcloud");
+    adc.write("application_default_credentials.json", "swordfish");
+    let before = server.requests();
+    nobody.fails(s3, &["no credentials", "AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE"]);
+    nobody.fails(gs, &["no credentials", "GOOGLE_SKIP_SIGNATURE"]);
+    nobody.fails(az, &["no credentials", "AZURE_SKIP_SIGNATURE"]);
+    assert_eq!(server.requests(), before);
+    // A machine is asked if that is said.
+    let machine = nobody.with(&[
+        ("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9"),
+        ("AWS_MAX_ATTEMPTS", "1"),
+    ]);
+    machine.fails(s3, &["cannot be reached"]);
+    // Public data.
+    client.ok("create|x.npy|--shape|7|--type|i32|--fill|index");
+    server.put("b/x.npy", client.place.bytes("x.npy"));
+    for on in ["1", "true", "yes"] {
+        let public = nobody.with(&[
+            ("AWS_SKIP_SIGNATURE", on),
+            ("GOOGLE_SKIP_SIGNATURE", on),
+            ("AZURE_SKIP_SIGNATURE", on),
+        ]);
+        for line in [s3, gs, az] {
+            assert_eq!(public.ok(line), "0\n", "{line}");
+        }
+    }
+}
+
+/// Who reads chunks of a shard that is replaced gets those of one of both.
+#[test]
+fn a_shard_is_replaced_while_it_is_open() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    let make = "--shape|8x8|--type|i32|--chunks|4x4|--shard|8x8|--codec|zstd:1|--fill";
+    client.ok(&format!("create|old.zarr|{make}|1"));
+    client.ok(&format!("create|new.zarr|{make}|random"));
+    for (path, bytes) in files(&client.place.path("old.zarr"), "bucket/x.zarr") {
+        server.put(&path, bytes);
+    }
+    let array = outcore::Array::open(&format!("{}/bucket/x.zarr", server.endpoint())).unwrap();
+    let part = |text: &str| array.read::<i32>(&array.section(text).unwrap()).unwrap();
+    assert_eq!(part("0, 0"), [1]);
+    for (path, bytes) in files(&client.place.path("new.zarr"), "bucket/x.zarr") {
+        server.put(&path, bytes);
+    }
+    let here = outcore::Array::open(client.place.path("new.zarr").to_str().unwrap()).unwrap();
+    let new: Vec<i32> = here.read(&here.section("4:, 4:").unwrap()).unwrap();
+    assert_eq!(part("4:, 4:"), new);
 }
 
 /// A run that was killed leaves no array, and is continued.

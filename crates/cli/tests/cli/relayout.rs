@@ -185,3 +185,30 @@ fn a_killed_run_with_checksums_is_resumed() {
     place.ok("convert b.oc c.npy --layout row");
     assert_eq!(place.npy("c.npy"), place.npy("a.npy"));
 }
+
+/// If the machine stops, blocks may be damaged that others share with what is marked as
+/// complete: then nothing of the array is believed.
+#[test]
+fn a_run_with_damaged_blocks_is_resumed() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    let line = "convert a.npy b.oc --layout column --checksums=16KiB --memory 192KiB --ranks 2";
+    kill_in_the_middle(&place, line, ".b.oc.journal");
+    let mut journal = place.bytes(".b.oc.journal");
+    let end = journal.iter().position(|byte| *byte == b'\n').unwrap();
+    let header: serde_json::Value = serde_json::from_slice(&journal[..end]).unwrap();
+    let counts = header["blocks"].as_array().unwrap();
+    let last = counts.last().unwrap().as_u64().unwrap() as usize;
+    let start = journal.len() - last;
+    journal[start..].fill(b'#');
+    place.write(".b.oc.journal", journal);
+    let data = format!("{}/data.bin", header["draft"].as_str().unwrap());
+    let mut bytes = place.bytes(&data);
+    bytes[20_000] ^= 1;
+    place.write(&data, bytes);
+    let told = place.ok(&format!("{line} --resume"));
+    assert!(told.starts_with("continued, "), "{told}");
+    place.ok("verify b.oc");
+    place.ok("convert b.oc c.npy --layout row");
+    assert_eq!(place.npy("c.npy"), place.npy("a.npy"));
+}

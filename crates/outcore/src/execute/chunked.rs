@@ -111,7 +111,7 @@ unsafe fn read_chunk(
         );
         // SAFETY: inside the target, and these bytes are the caller's alone.
         let whole = unsafe { std::slice::from_raw_parts_mut(target.0.add(at), size as usize) };
-        return store.read_whole(index, whole);
+        return store.read_whole(index, whole).map(drop);
     }
     let wanted = match store.chunks().has_parts() {
         true => stretches(runs, start),

@@ -76,6 +76,7 @@ pub(super) fn write(plan: &Plan, sieve: Sieve, store: &dyn Store, data: &[u8]) -
     let mut ahead = Ahead::new(plan, store);
     let mut batch = Batch::default();
     let mut staging = vec![0; plan.staging(sieve)];
+    let mut reversed = Vec::new();
     while batch.fill(&mut accesses, sieve.buffer) {
         ahead.reach(batch.extent().1);
         let staged = |access: &&Access| access.single(&batch.copies).is_none();
@@ -114,6 +115,7 @@ pub(super) fn write(plan: &Plan, sieve: Sieve, store: &dyn Store, data: &[u8]) -
         }
         // 3. Write, single runs from where they are.
         let mut requests = Vec::with_capacity(batch.accesses.len());
+        let mut singles = Vec::new();
         let mut image = &staging[..];
         for access in &batch.accesses {
             let offset = plan.start + access.offset;
@@ -122,7 +124,7 @@ pub(super) fn write(plan: &Plan, sieve: Sieve, store: &dyn Store, data: &[u8]) -
                     let data = &data[super::buffer_range(&pass.first, data.len())];
                     match plan.swap {
                         None => requests.push(WriteRequest { offset, data }),
-                        Some(width) => super::write_swapped(store, offset, data, width)?,
+                        Some(_) => singles.push(WriteRequest { offset, data }),
                     }
                 }
                 None => {
@@ -136,6 +138,9 @@ pub(super) fn write(plan: &Plan, sieve: Sieve, store: &dyn Store, data: &[u8]) -
             }
         }
         store.write_batch(&requests)?;
+        if let Some(width) = plan.swap {
+            super::write_swapped(store, &singles, width, &mut reversed)?;
+        }
         drop(lock);
     }
     Ok(())

@@ -145,10 +145,12 @@ pub(crate) fn local(path: &Path) -> Result<PathBuf> {
         true => letter,
         false => '_',
     };
-    // The end names the format.
+    // The end names the format; other addresses may look the same.
     let letters: Vec<char> = text.chars().map(plain).collect();
     let end = &letters[letters.len().saturating_sub(LONGEST)..];
-    Ok(own_directory()?.join(end.iter().collect::<String>()))
+    let end: String = end.iter().collect();
+    let own = crc32c::crc32c(text.as_bytes());
+    Ok(own_directory()?.join(format!("{own:08x}-{end}")))
 }
 
 /// A directory among the temporary files in which nobody else can put anything: what
@@ -238,5 +240,19 @@ mod remote {
 
     pub(super) fn upload(address: &Address, _: &dyn Store) -> Result<()> {
         missing(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_has_a_name_of_its_own() {
+        let name = |text: &str| local(Path::new(text)).unwrap();
+        let (one, other) = (name("s3://b/a/b.npy"), name("s3://b/a_b.npy"));
+        assert_ne!(one, other);
+        assert_eq!(one, name("s3://b/a/b.npy"));
+        assert!(one.to_string_lossy().ends_with("b.npy"));
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use outcore_geometry::{parse_shape, shape_text};
-use outcore_storage::Access;
+use outcore_storage::{Access, without_secrets};
 
 use crate::descriptor::ArrayDescriptor;
 use crate::element::ByteOrder;
@@ -26,7 +26,12 @@ pub(crate) struct RawFile {
 impl RawFile {
     /// Reads the description after `raw:`. The path ends at the last `?`.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let array = format!("raw:{text}");
+        // What follows an address may be what lets one in.
+        let far = place::is_address(text.as_ref());
+        let array = match far {
+            true => format!("raw:{}", without_secrets(text)),
+            false => format!("raw:{text}"),
+        };
         let wrong = |problem: String| {
             Error::format(
                 &array,
@@ -47,7 +52,12 @@ impl RawFile {
         for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
             let (key, value) = setting
                 .split_once('=')
-                .ok_or_else(|| wrong(format!("'{setting}' has no '='")))?;
+                .ok_or_else(|| {
+                    wrong(match far {
+                        true => "a setting has no '='".into(),
+                        false => format!("'{setting}' has no '='"),
+                    })
+                })?;
             match key {
                 "shape" => shape = Some(parse_shape(value).map_err(|e| wrong(e.to_string()))?),
                 "type" => {
@@ -141,6 +151,15 @@ mod tests {
         ] {
             let message = RawFile::parse(text).unwrap_err().to_string();
             assert!(message.contains(part), "{text} -> {message}");
+        }
+        for text in [
+            "https://h/x?sig=swordfish&shape=4&type=f32",
+            "https://me:swordfish@h/x?shape=4",
+            "s3://b/x?swordfish",
+            "s3://b/x?sig=swordfish?shape=4&type=f32",
+        ] {
+            let message = RawFile::parse(text).unwrap_err().to_string();
+            assert!(!message.contains("swordfish"), "{text} -> {message}");
         }
     }
 }

@@ -104,7 +104,11 @@ impl RelayoutJob {
             let left = found
                 .as_ref()
                 .map_or(Path::new(""), |(_, header)| &header.draft);
-            let draft = SharedDraft::reopen(comm, output.name, left, output.replace)?;
+            let distrust = || match &found {
+                Some((journal, _)) => journal.forget_last_pass(),
+                None => Ok(()),
+            };
+            let draft = SharedDraft::reopen(comm, output.name, left, output.replace, &distrust)?;
             let target = Array::clone(&draft);
             let ends = Ends {
                 source,

@@ -5,7 +5,8 @@
 //! The first line says in JSON what is being made, of what, where, and in which
 //! blocks; after it, each block has one byte. A rank writes the byte of a block
 //! after it has synced the block, so whenever the machine stops, a block with a
-//! mark is complete. Bytes of different ranks do not meet. The journal is removed
+//! mark is complete, unless blocks with checksums that were written later are damaged:
+//! then the marks of the last pass are taken back. Bytes of different ranks do not meet. The journal is removed
 //! when the array has its name, and when making it fails; only a run that was
 //! killed or interrupted leaves it behind. The process of rank 0 holds a lock of it, so nobody
 //! takes it for abandoned while it is in use.
@@ -163,6 +164,19 @@ impl Journal {
         Ok(header)
     }
 
+    /// Takes back the marks of the last pass, that of the array itself.
+    pub(super) fn forget_last_pass(&self) -> Result<()> {
+        let count = self.header()?.blocks.last().copied().unwrap_or(0);
+        let write = || {
+            let end = self.file.metadata()?.len();
+            let pending = vec![PENDING; count.min(end) as usize];
+            self.file
+                .write_all_at(&pending, end - pending.len() as u64)?;
+            self.file.sync_data()
+        };
+        write().map_err(|source| Error::file("write", &self.path, source))
+    }
+
     /// Leaves it for a later run.
     pub(super) fn keep(mut self) {
         self.removed = false;
@@ -234,13 +248,6 @@ impl Marks {
     /// Whether a block was complete when the marks were opened.
     pub(super) fn has(&self, pass: usize, block: u64) -> bool {
         self.found[pass].get(block as usize) == Some(&DONE)
-    }
-
-    /// Whether a later pass reads what pass `number` has made, which is complete.
-    pub(super) fn is_source(&self, number: usize) -> bool {
-        let incomplete = |marks: &Vec<u8>| marks.contains(&PENDING);
-        let next = self.found.get(number + 1);
-        self.found[number].contains(&DONE) && next.is_some_and(incomplete)
     }
 
     /// What share of each pass was complete then.

@@ -218,10 +218,7 @@ impl Relayout {
         let mut source: Option<Between> = None;
         for (number, stage) in stages.iter().enumerate() {
             let mut between = match &stage.between {
-                Some(layout) => {
-                    let needed = marks.is_some_and(|marks| marks.is_source(number));
-                    Some(Between::make(comm, &self.target, (number, needed), layout)?)
-                }
+                Some(layout) => Some(Between::make(comm, &self.target, number, layout)?),
                 None => None,
             };
             let target = between
@@ -237,7 +234,10 @@ impl Relayout {
                 comm.agree(pull(comm, &self.source, blocks.memory.staging))?;
             }
             let mut numbers = blocks.of_rank(comm.rank(), comm.size());
-            if let Some(marks) = marks {
+            // What was made in a file that is gone is made again.
+            if let Some(marks) = marks
+                && between.as_ref().is_none_or(|between| between.found)
+            {
                 numbers.retain(|block| !marks.has(number, *block));
             }
             let Some(marks) = marks else {
@@ -484,20 +484,19 @@ fn whole_chunk(array: &Array) -> Option<&[u64]> {
 struct Between {
     array: Array,
     made: Option<PathBuf>,
+    /// Whether there was one already.
+    found: bool,
 }
 
 impl Between {
-    /// Collective: makes the file, or opens it if there is one already, which there
-    /// must be if it is needed.
-    fn make(
-        comm: &Comm,
-        target: &Array,
-        (number, needed): (usize, bool),
-        layout: &str,
-    ) -> Result<Self> {
+    /// Collective: makes the file, or opens it if there is one already.
+    fn make(comm: &Comm, target: &Array, number: usize, layout: &str) -> Result<Self> {
         let place = comm.agree(Location::of_existing(target.name()))?;
         let beside = comm.agree(place::local(&place.own_path()))?;
         let path = Self::path(&beside, number);
+        let found = path.exists();
+        // Nobody makes it before all have looked.
+        comm.agree(Ok::<_, Error>(()))?;
         let like = target.descriptor();
         let name = format!(
             "raw:{}?shape={}&type={}&layout={layout}&byteorder={}",
@@ -513,12 +512,6 @@ impl Between {
             // One that a killed run has left is kept; it may not have its length yet.
             let file = match path.exists() {
                 true => FileStore::open(&path, Access::ReadWrite)?,
-                false if needed => {
-                    return Err(Error::format(
-                        path.display(),
-                        "what an earlier pass has made is gone; leave --resume out to begin anew",
-                    ));
-                }
                 false => FileStore::create(&path)?,
             };
             let len = arranged.byte_len().map_err(Error::geometry(&name))?;
@@ -531,6 +524,7 @@ impl Between {
         let mut between = Self {
             array: target.clone(),
             made,
+            found,
         };
         between.array = comm.agree(Array::open_writable(&name))?;
         Ok(between)

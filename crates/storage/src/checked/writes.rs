@@ -81,6 +81,21 @@ impl CheckedStore {
                 entries.push(entry);
                 continue;
             }
+            let parts: Vec<(u64, &[u8])> = pieces()
+                .take(self.most_pieces() + 1)
+                .map(|((at, range), data)| (at, &data[range]))
+                .collect();
+            let sum = match entry {
+                Entry::Unwritten => Some(self.of_zeros),
+                Entry::Written(sum) => Some(sum),
+                _ => None,
+            };
+            if let Some(sum) = sum
+                && let Some(sum) = self.changed(sum, begin, &parts, scratch)?
+            {
+                entries.push(Entry::Written(sum));
+                continue;
+            }
             let there = now.range(block..block + 1);
             grow(scratch, self.block as usize);
             let scratch = &mut scratch[..self.block as usize];

@@ -11,7 +11,7 @@ use crate::objects::{Entry, Objects};
 #[track_caller]
 fn contents(objects: &dyn Objects, key: &str) -> Option<Vec<u8>> {
     let mut buffer = b"what was there before".to_vec();
-    let found = expect("read", objects.read(key, &mut buffer));
+    let found = expect("read", objects.read(key, u64::MAX, &mut buffer));
     assert_eq!(
         expect("length", objects.length(key)),
         found.then_some(buffer.len() as u64),
@@ -39,9 +39,7 @@ pub(super) fn nothing(objects: &dyn Objects) {
         let range = objects.read_range(key, 0, &mut [0; 4]);
         assert!(!expect("read_range", range), "{key} is not there");
         expect("remove", objects.remove(key));
-        let opened = objects.open(key);
-        let error = opened.expect_err("opening an object that is not there");
-        assert!(error.to_string().contains(key), "{error} names no object");
+        assert!(expect("open", objects.open(key)).is_none(), "{key}");
     }
     expect("remove_all", objects.remove_all("nothing"));
     expect_list(objects, "nothing", &[]);
@@ -72,7 +70,17 @@ pub(super) fn contents_and_ranges(objects: &dyn Objects) {
                 other => panic!("{len} bytes at {offset} of {size}: {other:?}"),
             }
         }
+        // One of exactly the most bytes is read, a longer one is not.
+        let mut found = Vec::new();
+        assert!(expect("read", objects.read(&key, size as u64, &mut found)));
+        assert_eq!(found, data, "{key}");
+        if size > 0 {
+            let error = objects.read(&key, size as u64 - 1, &mut found).unwrap_err();
+            let told = error.to_string();
+            assert!(told.contains(&format!("{size} bytes")) && told.contains(&key), "{told}");
+        }
         let store = expect("open", objects.open(&key));
+        let store = store.expect("an object that is there");
         expect_len(&*store, size as u64);
         expect_bytes(&*store, 0, &data);
         expect_unexpected_end("a read", store.read_at(size as u64, &mut [0]));
@@ -142,7 +150,7 @@ pub(super) fn impossible_keys(objects: &dyn Objects) {
     ] {
         let refused = [
             objects.length(key).err(),
-            objects.read(key, &mut Vec::new()).err(),
+            objects.read(key, 1, &mut Vec::new()).err(),
             objects.read_range(key, 0, &mut []).err(),
             objects.write(key, b"x").err(),
             objects.remove(key).err(),
@@ -175,7 +183,7 @@ pub(super) fn many_threads(objects: &dyn Objects) {
                     let data = vec![thread as u8; 100 + thread as usize];
                     expect("write", objects.write("threads/common", &data));
                     let mut found = Vec::new();
-                    assert!(expect("read", objects.read("threads/common", &mut found)));
+                    assert!(expect("read", objects.read("threads/common", 1000, &mut found)));
                     let writer = found.first().copied().unwrap_or(0);
                     assert_eq!(found, vec![writer; 100 + writer as usize], "a mixture");
                 }

@@ -64,7 +64,11 @@ impl Bucket {
 
     /// The object at the address itself as a store for reading.
     pub fn object(&self) -> Result<RemoteObject> {
-        RemoteObject::open(&self.client, self.address.key())
+        let key = self.address.key();
+        RemoteObject::find(&self.client, key)?.ok_or_else(|| {
+            let gone = std::io::ErrorKind::NotFound;
+            self.failed("open", key)(std::io::Error::new(gone, "it is not there (404)"))
+        })
     }
 
     /// The key in the bucket.
@@ -150,9 +154,9 @@ impl Objects for Bucket {
         Ok(head.map(|head| head.length))
     }
 
-    fn read(&self, key: &str, buffer: &mut Vec<u8>) -> Result<bool> {
+    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<bool> {
         let key = self.place(key)?;
-        let found = self.client.read(&key, buffer);
+        let found = self.client.read(&key, most, buffer);
         if !matches!(found, Ok(true)) {
             buffer.clear();
         }
@@ -226,9 +230,10 @@ impl Objects for Bucket {
         self.client.list(&key).map_err(self.failed("list", &key))
     }
 
-    fn open(&self, key: &str) -> Result<Arc<dyn Store>> {
+    fn open(&self, key: &str) -> Result<Option<Arc<dyn Store>>> {
         let key = self.place(key)?;
-        Ok(Arc::new(RemoteObject::open(&self.client, &key)?))
+        let found = RemoteObject::find(&self.client, &key)?;
+        Ok(found.map(|object| Arc::new(object) as _))
     }
 
     /// What was written is stored when the call that wrote it returns.

@@ -10,25 +10,20 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{StreamExt, TryStreamExt};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
-use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{
-    ClientConfigKey, Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload,
-    RetryConfig,
-};
+use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::ABREAST;
-use super::explain::{check_machine, explain, is_missing_bucket};
+use super::connect::{Purpose, attempts, connect};
+use super::explain::{explain, is_missing_bucket};
 use crate::address::{Address, Scheme};
 use crate::chunked::cores;
-use crate::objects::Entry;
+use crate::objects::{Entry, too_long};
 use crate::store::{ReadRequest, Store};
 
 /// The longest range that one request asks for; longer ones are several.
@@ -44,14 +39,17 @@ const MOST_PARTS: u64 = 10_000;
 /// The parts of an upload that are under way together, in bytes.
 const UPLOADING: u64 = 4 * PART;
 
-/// How often a request is made at most, unless somebody says otherwise.
-const ATTEMPTS: usize = 8;
+/// How often bytes are asked for at most whose coming was cut off, and how long it is
+/// waited before the second time; then twice as long each time.
+const TRIALS: usize = 4;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Requests to one bucket or host.
 pub(super) struct Client {
-    name: String,
-    scheme: Scheme,
+    address: Address,
     store: Arc<dyn ObjectStore>,
+    /// The same for sending bytes, when that is first done.
+    sending: OnceLock<Arc<dyn ObjectStore>>,
 }
 
 /// What became of reading a range.
@@ -63,6 +61,9 @@ pub(super) enum Found {
     /// There is no such object.
     Nothing,
 }
+
+/// Why bytes have not come to their end which the server had begun to send.
+struct Cut(Error);
 
 /// An object as it is now.
 pub(super) struct Head {
@@ -77,7 +78,7 @@ type Filling<'a> = Pin<Box<dyn Future<Output = Result<Found, Error>> + Send + 'a
 /// Shows where, and nothing of how one gets in.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Client({})", self.name)
+        write!(f, "Client({})", self.name())
     }
 }
 
@@ -120,37 +121,43 @@ impl Client {
         if let Some(client) = clients.get(&name) {
             return Ok(Arc::clone(client));
         }
-        let scheme = address.scheme();
         let _inside = runtime()?.enter();
-        let made = connect(address).map_err(|error| match error {
-            Refused::Here(error) => error,
-            Refused::ByStore(error) => explain(scheme, &error),
-        });
         let client = Arc::new(Self {
-            name: name.clone(),
-            scheme,
-            store: made?,
+            address: address.clone(),
+            store: connect(address, Purpose::Reading)?,
+            sending: OnceLock::new(),
         });
         clients.insert(name, Arc::clone(&client));
         Ok(client)
     }
 
+    /// The store that bytes are sent with.
+    fn sending(&self) -> io::Result<&dyn ObjectStore> {
+        if let Some(known) = self.sending.get() {
+            return Ok(&**known);
+        }
+        let _inside = runtime()?.enter();
+        let made = connect(&self.address, Purpose::Writing)?;
+        // Another thread may have made one meanwhile, which is as good.
+        Ok(&**self.sending.get_or_init(|| made))
+    }
+
     /// The protocol and the bucket or host.
-    pub(super) fn name(&self) -> &str {
-        &self.name
+    pub(super) fn name(&self) -> String {
+        self.address.root()
     }
 
     pub(super) fn scheme(&self) -> Scheme {
-        self.scheme
+        self.address.scheme()
     }
 
     fn failed(&self, error: &Error) -> io::Error {
-        explain(self.scheme, error)
+        explain(self.scheme(), error)
     }
 
     /// Where an object is, with its names as they are.
     fn path(&self, key: &str) -> io::Result<Path> {
-        let path = match self.scheme.is_web() {
+        let path = match self.scheme().is_web() {
             // What is written there is encoded already.
             true => Path::from_url_path(key),
             false => Path::parse(key),
@@ -184,28 +191,40 @@ impl Client {
         }
     }
 
-    /// Makes `buffer` all of an object. `false`: it is not there.
-    pub(super) fn read(&self, key: &str, buffer: &mut Vec<u8>) -> io::Result<bool> {
+    /// Makes `buffer` all of an object of at most so many bytes. `false`: it is not
+    /// there.
+    pub(super) fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> io::Result<bool> {
         let path = self.path(key)?;
         wait(async {
-            buffer.clear();
-            let found = match self.store.get(&path).await {
-                Ok(found) => found,
-                Err(error) => return self.or_missing(error, false),
-            };
-            let length = found.meta.size;
-            let full = |_| io::Error::from(io::ErrorKind::OutOfMemory);
-            let most = length.min(BELIEVED) as usize;
-            buffer.try_reserve_exact(most).map_err(full)?;
-            let mut pieces = found.into_stream();
-            while let Some(piece) = pieces.next().await {
-                let piece = piece.map_err(|error| self.failed(&error))?;
-                buffer.try_reserve(piece.len()).map_err(full)?;
-                buffer.extend_from_slice(&piece);
-            }
-            match buffer.len() as u64 == length {
-                true => Ok(true),
-                false => Err(cut_off()),
+            let mut trial = 1;
+            loop {
+                buffer.clear();
+                let found = match self.store.get(&path).await {
+                    Ok(found) => found,
+                    Err(error) => return self.or_missing(error, false),
+                };
+                let length = found.meta.size;
+                if length > most {
+                    return Err(too_long(length, most));
+                }
+                let full = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+                let believed = length.min(BELIEVED) as usize;
+                buffer.try_reserve_exact(believed).map_err(full)?;
+                let mut pieces = found.into_stream();
+                let cut = loop {
+                    match pieces.next().await {
+                        Some(Ok(piece)) if buffer.len() as u64 + piece.len() as u64 <= length => {
+                            buffer.try_reserve(piece.len()).map_err(full)?;
+                            buffer.extend_from_slice(&piece);
+                        }
+                        Some(Err(error)) => break error,
+                        None if buffer.len() as u64 == length => return Ok(true),
+                        Some(Ok(_)) | None => break generic(cut_off()),
+                    }
+                };
+                if !again(&mut trial).await {
+                    return Err(self.failed(&cut));
+                }
             }
         })
     }
@@ -244,7 +263,8 @@ impl Client {
         })
     }
 
-    /// Fills `buffer` from `offset` of an object.
+    /// Fills `buffer` from `offset` of an object, from the beginning again if its bytes
+    /// are cut off.
     async fn fill(
         &self,
         path: &Path,
@@ -252,13 +272,30 @@ impl Client {
         offset: u64,
         buffer: &mut [u8],
     ) -> Result<Found, Error> {
+        let mut trial = 1;
+        loop {
+            match self.fill_once(path, version, offset, buffer).await? {
+                Ok(found) => return Ok(found),
+                Err(_) if again(&mut trial).await => {}
+                Err(Cut(error)) => return Err(error),
+            }
+        }
+    }
+
+    async fn fill_once(
+        &self,
+        path: &Path,
+        version: Option<&str>,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<Result<Found, Cut>, Error> {
         let end = offset.saturating_add(buffer.len() as u64);
         if buffer.is_empty() {
             let length = self.store.head(path).await?.size;
-            return Ok(match length < offset {
+            return Ok(Ok(match length < offset {
                 true => Found::Short(length),
                 false => Found::Whole,
-            });
+            }));
         }
         let options = GetOptions {
             range: Some(GetRange::Bounded(offset..end)),
@@ -274,34 +311,38 @@ impl Client {
                     false => return Err(error),
                 };
                 return match length < end {
-                    true => Ok(Found::Short(length)),
+                    true => Ok(Ok(Found::Short(length))),
                     false => Err(error),
                 };
             }
             Err(error) => return Err(error),
         };
         if found.range != (offset..end) {
-            return Ok(Found::Short(found.meta.size));
+            return Ok(Ok(Found::Short(found.meta.size)));
         }
         let (mut rest, mut pieces) = (buffer, found.into_stream());
-        while let Some(piece) = pieces.try_next().await? {
-            let Some((place, after)) = rest.split_at_mut_checked(piece.len()) else {
-                return Err(generic(cut_off()));
-            };
-            place.copy_from_slice(&piece);
-            rest = after;
-        }
-        match rest.is_empty() {
-            true => Ok(Found::Whole),
-            false => Err(generic(cut_off())),
+        loop {
+            match pieces.next().await {
+                Some(Ok(piece)) => match rest.split_at_mut_checked(piece.len()) {
+                    Some((place, after)) => {
+                        place.copy_from_slice(&piece);
+                        rest = after;
+                    }
+                    None => return Ok(Err(Cut(generic(cut_off())))),
+                },
+                Some(Err(error)) => return Ok(Err(Cut(error))),
+                None if rest.is_empty() => return Ok(Ok(Found::Whole)),
+                None => return Ok(Err(Cut(generic(cut_off())))),
+            }
         }
     }
 
     /// Makes an object of `data`, or replaces it.
     pub(super) fn write(&self, key: &str, data: &[u8]) -> io::Result<()> {
         let path = self.path(key)?;
+        let store = self.sending()?;
         wait(async {
-            let done = self.store.put(&path, PutPayload::from(data.to_vec())).await;
+            let done = store.put(&path, PutPayload::from(data.to_vec())).await;
             done.map(drop).map_err(|error| self.failed(&error))
         })
     }
@@ -321,8 +362,9 @@ impl Client {
         let path = self.path(key)?;
         let part = length.div_ceil(MOST_PARTS).max(PART);
         let abreast = (UPLOADING / part).max(1) as usize;
+        let store = self.sending()?;
         wait(async {
-            let begun = self.store.put_multipart(&path).await;
+            let begun = store.put_multipart(&path).await;
             let mut upload = begun.map_err(|error| self.failed(&error))?;
             let mut under_way = FuturesUnordered::new();
             let sent: io::Result<()> = async {
@@ -406,65 +448,14 @@ impl Client {
     }
 }
 
-/// Why there is no client.
-enum Refused {
-    Here(io::Error),
-    ByStore(Error),
-}
-
-impl From<Error> for Refused {
-    fn from(error: Error) -> Self {
-        Self::ByStore(error)
+/// Waits, and says whether it is to be tried again after so many trials.
+async fn again(trial: &mut usize) -> bool {
+    if *trial >= TRIALS.min(attempts()) {
+        return false;
     }
-}
-
-/// A store with the settings of the environment.
-fn connect(address: &Address) -> Result<Arc<dyn ObjectStore>, Refused> {
-    let (place, retries) = (address.place(), retries());
-    Ok(match address.scheme() {
-        Scheme::S3 => {
-            let builder = AmazonS3Builder::from_env().with_bucket_name(place);
-            let given = |key| builder.get_config_value(&key);
-            let anonymous = given(AmazonS3ConfigKey::SkipSignature).as_deref() == Some("true");
-            let known = [
-                AmazonS3ConfigKey::AccessKeyId,
-                AmazonS3ConfigKey::SecretAccessKey,
-                AmazonS3ConfigKey::WebIdentityTokenFile,
-                AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
-                AmazonS3ConfigKey::ContainerCredentialsFullUri,
-                AmazonS3ConfigKey::MetadataEndpoint,
-            ];
-            if !anonymous && known.into_iter().all(|key| given(key).is_none()) {
-                check_machine().map_err(Refused::Here)?;
-            }
-            Arc::new(builder.with_retry(retries).build()?)
-        }
-        Scheme::Gs => {
-            let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(place);
-            Arc::new(builder.with_retry(retries).build()?)
-        }
-        Scheme::Az => {
-            let builder = MicrosoftAzureBuilder::from_env().with_container_name(place);
-            Arc::new(builder.with_retry(retries).build()?)
-        }
-        Scheme::Http | Scheme::Https => {
-            let builder = HttpBuilder::new().with_url(address.root());
-            let builder = builder.with_config(ClientConfigKey::AllowHttp, "true");
-            Arc::new(builder.with_retry(retries).build()?)
-        }
-    })
-}
-
-/// How often a request is made again that a server could not answer (5xx, 429) or
-/// whose connection was lost: after 0.1 s, and each time after twice as long. The
-/// variable is that of other programs for S3; it counts the first attempt.
-fn retries() -> RetryConfig {
-    let attempts = std::env::var("AWS_MAX_ATTEMPTS").ok();
-    let attempts = attempts.and_then(|text| text.trim().parse().ok());
-    RetryConfig {
-        max_retries: attempts.unwrap_or(ATTEMPTS).saturating_sub(1),
-        ..RetryConfig::default()
-    }
+    tokio::time::sleep(PAUSE * (1 << (*trial - 1))).await;
+    *trial += 1;
+    true
 }
 
 fn cut_off() -> io::Error {

@@ -2,21 +2,19 @@
 //!
 //! Invariant: no sentence holds a credential. Of what a server or a library
 //! says, only the status, the code and a few words are passed on, and of
-//! addresses in it nothing behind a `?`, where some protocols sign.
+//! addresses in it no user and nothing behind a `?`, where some protocols sign.
 
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
 use object_store::Error;
 
-use crate::address::Scheme;
+use crate::address::{Scheme, without_secrets};
 
 /// The longest text of others that is passed on, in letters.
 const LONGEST: usize = 240;
 
 /// Which variables say who asks.
-fn variables(scheme: Scheme) -> &'static str {
+pub(super) fn variables(scheme: Scheme) -> &'static str {
     match scheme {
         Scheme::S3 => {
             "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or \
@@ -123,7 +121,7 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
             ),
         ),
         _ if status.starts_with('5') || status == "429" => (
-            ErrorKind::Other,
+            ErrorKind::ResourceBusy,
             format!(
                 "the server fails ({status}{}), also when asked again; try later",
                 code(&all)
@@ -133,22 +131,20 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
             ErrorKind::Other,
             format!("the server refuses it ({status}{})", code(&all)),
         ),
-        _ => (ErrorKind::Other, without_secrets(&all)),
+        _ if all.contains("timed out") => (
+            ErrorKind::TimedOut,
+            "the server does not answer in time, also when asked again; try later".into(),
+        ),
+        _ if all.contains("error sending request") => (
+            ErrorKind::NotConnected,
+            format!(
+                "the connection is lost ({}), also when asked again; try later",
+                last_words(&all)
+            ),
+        ),
+        _ => (ErrorKind::Other, shortened(&all)),
     };
     io::Error::new(kind, text)
-}
-
-/// Fails, with the remedy, unless this is a machine that gives its programs
-/// credentials.
-pub(super) fn check_machine() -> io::Result<()> {
-    let asked = SocketAddr::from(([169, 254, 169, 254], 80));
-    match TcpStream::connect_timeout(&asked, Duration::from_secs(1)) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(io::Error::new(
-            ErrorKind::PermissionDenied,
-            format!("there are no credentials; set {}", variables(Scheme::S3)),
-        )),
-    }
 }
 
 /// Whether a server says that it is not the object that is missing.
@@ -192,17 +188,12 @@ fn code(text: &str) -> String {
 
 /// What is behind the last colon.
 fn last_words(text: &str) -> String {
-    without_secrets(text.rsplit(": ").next().unwrap_or(text))
+    shortened(text.rsplit(": ").next().unwrap_or(text))
 }
 
-/// The text on one line, without what stands behind a `?` in addresses, and no
-/// longer than makes sense.
-fn without_secrets(text: &str) -> String {
-    let word = |word: &str| match word.split_once('?') {
-        Some((before, _)) if before.contains("://") => before.to_owned(),
-        _ => word.to_owned(),
-    };
-    let words: Vec<String> = text.split_whitespace().map(word).collect();
+/// The text on one line, without secrets, and no longer than makes sense.
+fn shortened(text: &str) -> String {
+    let words: Vec<String> = text.split_whitespace().map(without_secrets).collect();
     let text = words.join(" ");
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{} ...", &text[..end]),
@@ -215,8 +206,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_behind_a_question_mark_is_passed_on() {
-        let source = "Error performing GET https://a.b/c?sig=swordfish&x=1 in 3ms - oh\n no";
+    fn no_user_and_nothing_behind_a_question_mark_is_passed_on() {
+        let source = "Error performing GET https://me:swordfish@a.b/c?sig=swordfish&x=1 in 3ms - \
+                      oh\n no";
         let error = Error::Generic {
             store: "X",
             source: source.into(),

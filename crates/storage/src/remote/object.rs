@@ -22,20 +22,16 @@ pub struct RemoteObject {
 }
 
 impl RemoteObject {
-    /// Finds the object.
-    pub(super) fn open(client: &Arc<Client>, key: &str) -> Result<Self> {
+    /// Finds the object; `None`: it is not there.
+    pub(super) fn find(client: &Arc<Client>, key: &str) -> Result<Option<Self>> {
         let failed = |source| Error::object("open", format!("{}/{key}", client.name()), source);
         let head = client.head(key).map_err(failed)?;
-        let head = head.ok_or_else(|| {
-            let source = io::Error::new(io::ErrorKind::NotFound, "it is not there (404)");
-            failed(source)
-        })?;
-        Ok(Self {
+        Ok(head.map(|head| Self {
             client: Arc::clone(client),
             key: key.into(),
             length: head.length,
             version: head.version,
-        })
+        }))
     }
 
     fn check(&self, offset: u64, len: usize) -> Result<()> {
@@ -108,8 +104,8 @@ impl Store for RemoteObject {
         for request in &*requests {
             self.check(request.offset, request.buffer.len())?;
         }
-        let first = requests.iter().map(|request| request.offset).min();
-        let (first, wanted) = (first.unwrap_or(0), requests.len());
+        let first = requests.iter().min_by_key(|request| request.offset);
+        let (first, wanted) = first.map_or((0, 0), |first| (first.offset, first.buffer.len()));
         // Nothing needs to be asked for no bytes.
         let mut asked: Vec<ReadRequest<'_>> = requests
             .iter_mut()

@@ -200,7 +200,7 @@ impl Chunks for FilteredChunks {
         self.store.parallel()
     }
 
-    fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<()> {
+    fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<bool> {
         let Some(place) = self.place(index)? else {
             match self.fill.len() {
                 0 => out.fill(0),
@@ -208,7 +208,7 @@ impl Chunks for FilteredChunks {
                     .chunks_mut(len)
                     .for_each(|element| element.copy_from_slice(&self.fill[..element.len()])),
             }
-            return Ok(());
+            return Ok(false);
         };
         let mut stored = STORED.take();
         stored.resize(place.len as usize, 0);
@@ -222,7 +222,7 @@ impl Chunks for FilteredChunks {
         if stored.capacity() <= SMALL {
             STORED.set(stored);
         }
-        decoded
+        decoded.map(|()| true)
     }
 
     fn write(&self, index: u64, data: &[u8]) -> Result<()> {

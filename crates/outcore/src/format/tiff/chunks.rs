@@ -104,12 +104,12 @@ impl Chunks for EncodedChunks {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<()> {
+    fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<bool> {
         let place = self.places.get(index as usize).copied();
         let (offset, len) = place.unwrap_or_default();
         if len == 0 {
             out.fill(0);
-            return Ok(());
+            return Ok(false);
         }
         let mut stored = vec![0; len as usize];
         self.store.read_at(offset, &mut stored)?;
@@ -128,7 +128,7 @@ impl Chunks for EncodedChunks {
             order: self.order,
         };
         self.form.predictor.undo(data, &rows);
-        Ok(())
+        Ok(true)
     }
 
     fn write(&self, _: u64, _: &[u8]) -> Result<()> {

@@ -11,7 +11,7 @@ use outcore_storage::{
 };
 
 use super::metadata::Metadata;
-use super::shard::{Shards, join, split};
+use super::shard::{Open, Shards, join, most_bytes, split};
 use super::{V2_ARRAY, V3};
 use crate::error;
 use crate::format::place;
@@ -23,6 +23,9 @@ thread_local! {
 
 /// A larger buffer is given back after its use.
 const SMALL: usize = 4 << 20;
+
+/// What a stored chunk may have besides twice its bytes.
+const MORE: u64 = 64 << 10;
 
 /// The chunks of an array.
 #[derive(Debug)]
@@ -112,8 +115,9 @@ impl ZarrChunks {
         let of = error::Error::geometry(&name);
         let size = metadata.element_type.size();
         let layout = Layout::arranged(chunk, size, &Default::default()).map_err(of)?;
+        let far = place::is_address(path);
         let shards = match (&metadata.shard, access) {
-            (Some(shard), Access::ReadOnly) => Some(Shards::new(&metadata.object, shard)),
+            (Some(shard), Access::ReadOnly) => Some(Shards::new(&metadata.object, shard, far)),
             _ => None,
         };
         Ok(Self {
@@ -123,7 +127,7 @@ impl ZarrChunks {
             chunk_bytes: layout.byte_len() as usize,
             shards,
             lock: Lock::of(path, access)?,
-            far: place::is_address(path),
+            far,
             metadata,
         })
     }
@@ -144,7 +148,21 @@ impl ZarrChunks {
         Error::object("decode", format!("{}/{key}", self.name), source)
     }
 
-    fn read_object(&self, key: &str, wanted: &[Range<usize>], out: &mut [u8]) -> Result<()> {
+    /// The most bytes that an object is believed to have.
+    fn most_bytes(&self) -> u64 {
+        let bytes = self.chunk_bytes as u64;
+        let most = match &self.metadata.shard {
+            None => bytes.saturating_mul(2),
+            Some(shard) => {
+                let (object, chunk) = (self.metadata.object.iter(), shard.chunk.iter());
+                let count = object.zip(chunk).map(|(object, chunk)| object / chunk);
+                most_bytes(shard, count.product(), bytes)
+            }
+        };
+        most.saturating_add(MORE)
+    }
+
+    fn read_object(&self, key: &str, wanted: &[Range<usize>], out: &mut [u8]) -> Result<bool> {
         let codecs = &self.metadata.encoding.codecs;
         let all = wanted.iter().map(Range::len).sum::<usize>() == out.len();
         let found = match (codecs.is_empty(), &self.metadata.shard) {
@@ -157,7 +175,7 @@ impl ZarrChunks {
                 found
             }
             (_, shard) => with_stored(|stored| {
-                if !self.objects.read(key, stored)? {
+                if !self.objects.read(key, self.most_bytes(), stored)? {
                     return Ok(false);
                 }
                 let decoded = match shard {
@@ -171,7 +189,7 @@ impl ZarrChunks {
         if !found {
             self.fill(out);
         }
-        Ok(())
+        Ok(found)
     }
 
     /// Fails if a chunk that is stored as it is has more bytes than it can have.
@@ -188,24 +206,54 @@ impl ZarrChunks {
         }
     }
 
-    /// Reads a chunk out of its shard.
+    /// Reads a chunk out of its shard; once more if that is not what its index says, as
+    /// it may have been replaced since.
     fn read_inner(
         &self,
         shards: &Shards,
         place: &[u64],
         wanted: &[Range<usize>],
         out: &mut [u8],
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (shard, inner) = shards.place(place);
         let key = self.metadata.keys.name(&shard);
-        let damaged = |problem| self.damaged(&key, problem);
-        let index = shards.index(&*self.objects, &key, &damaged)?;
-        let Some((offset, length)) = index.as_deref().and_then(|index| index[inner]) else {
-            self.fill(out);
-            return Ok(());
+        let mut read = || {
+            let damaged = |problem| self.damaged(&key, problem);
+            let open = shards.open(&*self.objects, &key, &damaged)?;
+            let Some((at, open)) = open.and_then(|open| Some((open.chunk(inner)?, open))) else {
+                return Ok(false);
+            };
+            self.read_at(&open, at, wanted, out, &damaged)?;
+            Ok(true)
         };
+        let found = match read() {
+            Err(error) if is_another(&error) => {
+                shards.forget(&key);
+                read()?
+            }
+            other => other?,
+        };
+        if !found {
+            self.fill(out);
+        }
+        Ok(found)
+    }
+
+    /// Reads the chunk that stands at these bytes of a shard.
+    fn read_at(
+        &self,
+        shard: &Open,
+        (offset, length): (u64, u64),
+        wanted: &[Range<usize>],
+        out: &mut [u8],
+        damaged: &dyn Fn(String) -> Error,
+    ) -> Result<()> {
+        let beyond = || damaged("its index leads beyond its end; it is damaged".into());
+        let end = offset.checked_add(length).ok_or_else(beyond)?;
+        if end > shard.store.len()? {
+            return Err(beyond());
+        }
         let codecs = &self.metadata.encoding.codecs;
-        let gone = || damaged("it is gone although its index was there".into());
         if codecs.is_empty() {
             if length != out.len() as u64 {
                 return Err(damaged(format!(
@@ -218,26 +266,29 @@ impl ZarrChunks {
                 true => std::slice::from_ref(&whole),
                 false => wanted,
             };
-            for part in wanted {
+            return wanted.iter().try_for_each(|part| {
                 let at = offset + part.start as u64;
-                let piece = &mut out[part.clone()];
-                if !self.objects.read_range(&key, at, piece)? {
-                    return Err(gone());
-                }
-            }
-            return Ok(());
+                shard.store.read_at(at, &mut out[part.clone()])
+            });
         }
         with_stored(|stored| {
-            let most = 2 * self.chunk_bytes as u64 + (64 << 10);
-            if length > most {
+            if length > 2 * self.chunk_bytes as u64 + MORE {
                 return Err(damaged(format!("a chunk of {length} bytes is too long")));
             }
             stored.resize(length as usize, 0);
-            match self.objects.read_range(&key, offset, stored)? {
-                true => codecs.decode(stored, out).map_err(damaged),
-                false => Err(gone()),
-            }
+            shard.store.read_at(offset, stored)?;
+            codecs.decode(stored, out).map_err(damaged)
         })
+    }
+}
+
+/// Whether an error may come of an object that was replaced by another.
+fn is_another(error: &Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, NotFound};
+    match error {
+        Error::UnexpectedEnd { .. } => true,
+        Error::Object { source, .. } => matches!(source.kind(), InvalidData | NotFound),
+        _ => false,
     }
 }
 
@@ -272,7 +323,7 @@ impl Chunks for ZarrChunks {
             && (self.metadata.shard.is_none() || self.shards.is_some())
     }
 
-    fn read(&self, index: u64, wanted: &[Range<usize>], out: &mut [u8]) -> Result<()> {
+    fn read(&self, index: u64, wanted: &[Range<usize>], out: &mut [u8]) -> Result<bool> {
         let place = self.grid.place(index);
         match &self.shards {
             Some(shards) => self.read_inner(shards, &place, wanted, out),

@@ -47,7 +47,7 @@ pub(crate) fn publish(unfinished: &Path) -> Result<()> {
     let mut document = Vec::new();
     // What makes it an array comes last.
     for name in [V2_ATTRIBUTES, V2_ARRAY, V3] {
-        if from.read(name, &mut document)? {
+        if from.read(name, super::LONGEST, &mut document)? {
             to.write(name, &document)?;
         }
     }

@@ -233,15 +233,8 @@ fn read_node(objects: &dyn Objects, folder: &str) -> Result<Option<Node>> {
 
 fn read_json(objects: &dyn Objects, key: &str) -> Result<Option<Value>> {
     let name = || format!("{}/{key}", objects.name());
-    match objects.length(key)? {
-        None => return Ok(None),
-        Some(length) if length > LONGEST => {
-            return Err(Error::format(name(), "it is longer than 16 MiB"));
-        }
-        Some(_) => {}
-    }
     let mut bytes = Vec::new();
-    if !objects.read(key, &mut bytes)? {
+    if !objects.read(key, LONGEST, &mut bytes)? {
         return Ok(None);
     }
     parse(&bytes)

@@ -1,12 +1,16 @@
 //! Shards: objects that hold several chunks and an index, which says for each, in
 //! row-major order, where it begins and how long it is: two 64-bit numbers, least
 //! byte first; all bits set stand for a chunk that is not there.
+//!
+//! Chunks are read out of the shard whose index was read: it is kept open with its
+//! index. If it is replaced meanwhile, a file keeps its bytes, and an object far away
+//! refuses; then the new one is opened.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use outcore_geometry::{Layout, Order, Section};
-use outcore_storage::{Error, Objects};
+use outcore_storage::{Error, Objects, Store};
 
 use super::metadata::{Metadata, Shard};
 use crate::execute::copy::{gather, scatter};
@@ -14,13 +18,32 @@ use crate::execute::copy::{gather, scatter};
 /// Where the chunks of a shard are.
 type Index = Vec<Option<(u64, u64)>>;
 
-/// The memory for indices that are kept, of at least and at most so many shards.
-const KEPT: usize = 8 << 20;
+/// The memory for indices of shards that are kept open, of at least so many.
+const KEPT_BYTES: usize = 8 << 20;
 const LEAST_KEPT: usize = 4;
-const MOST_KEPT: usize = 64;
 
-/// An index that is read once, however many ask for it at the same time.
-type Slot = Arc<Mutex<Option<Option<Arc<Index>>>>>;
+/// More shards than this are not kept open: files, of which a process may have few, and
+/// objects far away.
+const KEPT: usize = 32;
+const KEPT_FAR: usize = 256;
+
+/// A shard with its index.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) store: Arc<dyn Store>,
+    index: Index,
+}
+
+impl Open {
+    /// Where a chunk begins and how long it is; `None`: it is not there.
+    pub(super) fn chunk(&self, inner: usize) -> Option<(u64, u64)> {
+        self.index.get(inner).copied().flatten()
+    }
+}
+
+/// A shard that is opened once, however many ask for it at the same time; `Some(None)`:
+/// it is not there.
+type Slot = Arc<Mutex<Option<Option<Arc<Open>>>>>;
 
 /// Reading chunks out of shards.
 #[derive(Debug)]
@@ -28,6 +51,7 @@ pub(super) struct Shards {
     /// Chunks along each axis of a shard.
     extents: Vec<u64>,
     shard: Shard,
+    most: usize,
     kept: Mutex<HashMap<String, Slot>>,
 }
 
@@ -37,10 +61,11 @@ fn extents(object: &[u64], shard: &Shard) -> Vec<u64> {
 }
 
 impl Shards {
-    pub(super) fn new(object: &[u64], shard: &Shard) -> Self {
+    pub(super) fn new(object: &[u64], shard: &Shard, far: bool) -> Self {
         Self {
             extents: extents(object, shard),
             shard: shard.clone(),
+            most: if far { KEPT_FAR } else { KEPT },
             kept: Mutex::default(),
         }
     }
@@ -53,20 +78,20 @@ impl Shards {
         (shard, inner as usize)
     }
 
-    /// Of how many shards indices are kept.
+    /// How many shards are kept open.
     fn most_kept(&self) -> usize {
         let chunks = self.extents.iter().product::<u64>() as usize;
         let bytes = size_of::<Option<(u64, u64)>>() * chunks;
-        (KEPT / bytes.max(1)).clamp(LEAST_KEPT, MOST_KEPT)
+        (KEPT_BYTES / bytes.max(1)).clamp(LEAST_KEPT, self.most)
     }
 
-    /// The index of a shard; `None` if the shard is not there.
-    pub(super) fn index(
+    /// A shard; `None`: it is not there.
+    pub(super) fn open(
         &self,
         objects: &dyn Objects,
         key: &str,
         damaged: &dyn Fn(String) -> Error,
-    ) -> outcore_storage::Result<Option<Arc<Index>>> {
+    ) -> outcore_storage::Result<Option<Arc<Open>>> {
         let slot = {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() >= self.most_kept() && !kept.contains_key(key) {
@@ -78,28 +103,41 @@ impl Shards {
         if let Some(known) = &*slot {
             return Ok(known.clone());
         }
-        let count = self.extents.iter().product::<u64>() as usize;
-        let length = index_bytes(count, &self.shard);
-        let mut bytes = vec![0; length];
-        let found = match self.shard.index_at_end {
-            false => objects.read_range(key, 0, &mut bytes)?,
-            true => match objects.length(key)? {
-                None => false,
-                Some(all) => {
-                    let start = all
-                        .checked_sub(length as u64)
-                        .ok_or_else(|| damaged("it is too short for its index".into()))?;
-                    objects.read_range(key, start, &mut bytes)?
-                }
-            },
+        let open = match objects.open(key)? {
+            None => None,
+            Some(store) => {
+                let count = self.extents.iter().product::<u64>() as usize;
+                let mut bytes = vec![0; index_bytes(count, &self.shard)];
+                let all = store.len()?;
+                let start = all
+                    .checked_sub(bytes.len() as u64)
+                    .ok_or_else(|| damaged("it is too short for its index".into()))?;
+                let start = if self.shard.index_at_end { start } else { 0 };
+                store.read_at(start, &mut bytes)?;
+                let index = parse(&bytes, &self.shard).map_err(damaged)?;
+                Some(Arc::new(Open { store, index }))
+            }
         };
-        let index = match found {
-            true => Some(Arc::new(parse(&bytes, &self.shard).map_err(damaged)?)),
-            false => None,
-        };
-        *slot = Some(index.clone());
-        Ok(index)
+        *slot = Some(open.clone());
+        Ok(open)
     }
+
+    /// Opens a shard anew when it is next asked for.
+    pub(super) fn forget(&self, key: &str) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.remove(key);
+    }
+}
+
+/// The most bytes that a shard of `count` chunks, `bytes` in all, is believed to have.
+pub(super) fn most_bytes(shard: &Shard, count: u64, bytes: u64) -> u64 {
+    // What a codec may put around a chunk.
+    const AROUND: u64 = 256;
+    let around = count.saturating_mul(AROUND);
+    bytes
+        .saturating_mul(2)
+        .saturating_add(around)
+        .saturating_add(index_bytes(count as usize, shard) as u64)
 }
 
 fn index_bytes(count: usize, shard: &Shard) -> usize {

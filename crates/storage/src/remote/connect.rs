@@ -1,0 +1,242 @@
+//! [`connect`]: a store of the crate `object_store` with what the environment says:
+//! who asks, which server, and how patiently.
+//!
+//! Variables say who asks, and nothing else does: unless one is set, it is refused
+//! before that crate would ask the machine's metadata address or look into the home
+//! directory. What is wrong with a variable is said with its name, never with its
+//! value.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as S3};
+use object_store::azure::{AzureConfigKey as Az, MicrosoftAzureBuilder};
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Gs};
+use object_store::http::HttpBuilder;
+use object_store::{ClientConfigKey, ObjectStore, RetryConfig, StaticCredentialProvider};
+
+use super::explain::variables;
+use crate::address::{Address, Scheme};
+
+/// How often a request is made at most, unless somebody says otherwise.
+const ATTEMPTS: usize = 8;
+
+/// What a store is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Reading,
+    /// While bytes are sent, nothing comes, for as long as that takes.
+    Writing,
+}
+
+/// A variable with what it says.
+type Setting = (&'static str, Option<String>);
+
+/// A store with the settings of the environment.
+pub(super) fn connect(address: &Address, purpose: Purpose) -> io::Result<Arc<dyn ObjectStore>> {
+    let scheme = address.scheme();
+    let made = match scheme {
+        Scheme::S3 => s3(address.place(), purpose)?,
+        Scheme::Gs => gs(address.place(), purpose)?,
+        Scheme::Az => az(address.place(), purpose)?,
+        Scheme::Http | Scheme::Https => web(address, purpose),
+    };
+    // The text of the error may repeat what a variable says.
+    made.map_err(|_| {
+        let text = format!(
+            "the environment makes no connection; check {}, and that addresses, times and switches \
+             in such variables are what they should be",
+            variables(scheme)
+        );
+        io::Error::new(ErrorKind::InvalidInput, text)
+    })
+}
+
+type Made = Result<Arc<dyn ObjectStore>, object_store::Error>;
+
+fn s3(bucket: &str, purpose: Purpose) -> io::Result<Made> {
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    let given = |key: S3| builder.get_config_value(&key);
+    check_headers(&[
+        ("AWS_ACCESS_KEY_ID", given(S3::AccessKeyId)),
+        ("AWS_SECRET_ACCESS_KEY", given(S3::SecretAccessKey)),
+        ("AWS_SESSION_TOKEN", given(S3::Token)),
+        ("AWS_REGION", given(S3::Region)),
+    ])?;
+    check_endpoints(&[
+        ("AWS_ENDPOINT_URL", given(S3::Endpoint)),
+        ("AWS_ENDPOINT_URL_S3", given(S3::S3Endpoint)),
+    ])?;
+    let all = |keys: &[S3]| keys.iter().all(|key| given(*key).is_some());
+    let machine = std::env::var("AWS_EC2_METADATA_DISABLED");
+    let known = is_on(given(S3::SkipSignature))
+        || all(&[S3::AccessKeyId])
+        || all(&[S3::SecretAccessKey])
+        || all(&[S3::WebIdentityTokenFile, S3::RoleArn])
+        || all(&[S3::ContainerCredentialsRelativeUri])
+        || all(&[
+            S3::ContainerCredentialsFullUri,
+            S3::ContainerAuthorizationTokenFile,
+        ])
+        || all(&[S3::MetadataEndpoint])
+        || machine.is_ok_and(|said| said.eq_ignore_ascii_case("false"));
+    check_known(Scheme::S3, known)?;
+    for (key, value) in patience("AWS", purpose) {
+        builder = builder.with_config(S3::Client(key), value);
+    }
+    Ok(builder.with_retry(retries()).build().map(|store| Arc::new(store) as _))
+}
+
+fn gs(bucket: &str, purpose: Purpose) -> io::Result<Made> {
+    let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
+    let given = |key: Gs| builder.get_config_value(&key);
+    check_headers(&[("GOOGLE_BEARER_TOKEN", given(Gs::BearerToken))])?;
+    check_endpoints(&[("GOOGLE_BASE_URL", given(Gs::BaseUrl))])?;
+    let anonymous = is_on(given(Gs::SkipSignature));
+    let saying = [
+        Gs::ServiceAccount,
+        Gs::ServiceAccountKey,
+        Gs::ApplicationCredentials,
+        Gs::BearerToken,
+    ];
+    check_known(
+        Scheme::Gs,
+        anonymous || saying.into_iter().any(|key| given(key).is_some()),
+    )?;
+    for (key, value) in patience("GOOGLE", purpose) {
+        builder = builder.with_config(Gs::Client(key), value);
+    }
+    if anonymous {
+        // Otherwise a file in the home directory is read, though for nothing.
+        let bearer = String::new();
+        let nobody = StaticCredentialProvider::new(GcpCredential { bearer });
+        builder = builder.with_credentials(Arc::new(nobody));
+    }
+    Ok(builder.with_retry(retries()).build().map(|store| Arc::new(store) as _))
+}
+
+fn az(container: &str, purpose: Purpose) -> io::Result<Made> {
+    let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(container);
+    let given = |key: Az| builder.get_config_value(&key);
+    check_headers(&[
+        ("AZURE_STORAGE_ACCOUNT_NAME", given(Az::AccountName)),
+        ("AZURE_STORAGE_TOKEN", given(Az::Token)),
+    ])?;
+    check_endpoints(&[("AZURE_STORAGE_ENDPOINT", given(Az::Endpoint))])?;
+    let all = |keys: &[Az]| keys.iter().all(|key| given(*key).is_some());
+    let known = is_on(given(Az::SkipSignature))
+        || is_on(given(Az::UseEmulator))
+        || is_on(given(Az::UseAzureCli))
+        || all(&[Az::CredentialType])
+        || all(&[Az::AccessKey])
+        || all(&[Az::SasKey])
+        || all(&[Az::Token])
+        || all(&[Az::ClientId, Az::AuthorityId, Az::ClientSecret])
+        || all(&[Az::ClientId, Az::AuthorityId, Az::FederatedTokenFile])
+        || all(&[Az::MsiEndpoint])
+        || all(&[
+            Az::FabricTokenServiceUrl,
+            Az::FabricWorkloadHost,
+            Az::FabricSessionToken,
+            Az::FabricClusterIdentifier,
+        ]);
+    check_known(Scheme::Az, known)?;
+    for (key, value) in patience("AZURE", purpose) {
+        builder = builder.with_config(Az::Client(key), value);
+    }
+    Ok(builder.with_retry(retries()).build().map(|store| Arc::new(store) as _))
+}
+
+fn web(address: &Address, purpose: Purpose) -> Made {
+    let mut builder = HttpBuilder::new().with_url(address.root());
+    builder = builder.with_config(ClientConfigKey::AllowHttp, "true");
+    for (key, value) in patience("AWS", purpose) {
+        builder = builder.with_config(key, value);
+    }
+    Ok(Arc::new(builder.with_retry(retries()).build()?))
+}
+
+/// Fails, with the remedy, if no variable says who asks.
+fn check_known(scheme: Scheme, known: bool) -> io::Result<()> {
+    if known {
+        return Ok(());
+    }
+    let machine = match scheme {
+        Scheme::S3 => "; AWS_EC2_METADATA_DISABLED=false asks the machine, if it is one of Amazon's",
+        _ => "",
+    };
+    let text = format!("there are no credentials; set {}{machine}", variables(scheme));
+    Err(io::Error::new(ErrorKind::PermissionDenied, text))
+}
+
+/// Fails if a value cannot be in the header of a request.
+fn check_headers(settings: &[Setting]) -> io::Result<()> {
+    let fits = |value: &str| value.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let wrong = settings
+        .iter()
+        .find(|(_, value)| value.as_deref().is_some_and(|value| !fits(value)));
+    refuse(wrong, "has a letter that no such value has, a line break perhaps; set it without")
+}
+
+/// Fails if a value holds more than where the server is.
+fn check_endpoints(settings: &[Setting]) -> io::Result<()> {
+    let wrong = settings
+        .iter()
+        .find(|(_, value)| value.as_deref().is_some_and(|value| value.contains(['@', '?', '#'])));
+    refuse(
+        wrong,
+        "must hold neither user nor password nor signature; they belong into variables of their own",
+    )
+}
+
+fn refuse(wrong: Option<&Setting>, reason: &str) -> io::Result<()> {
+    match wrong {
+        None => Ok(()),
+        Some((name, _)) => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!("the variable {name} {reason}"),
+        )),
+    }
+}
+
+/// Whether a switch is on.
+fn is_on(value: Option<String>) -> bool {
+    let on = ["1", "true", "on", "yes", "y"];
+    value.is_some_and(|value| on.contains(&value.to_ascii_lowercase().as_str()))
+}
+
+/// How long a request may take: as long as bytes come at least every 30 s, and those
+/// that send bytes 10 minutes, unless variables that begin with `prefix`, or with AWS,
+/// say otherwise.
+fn patience(prefix: &str, purpose: Purpose) -> Vec<(ClientConfigKey, String)> {
+    let said = |name: &str| {
+        let own = std::env::var(format!("{prefix}_{name}"));
+        own.or_else(|_| std::env::var(format!("AWS_{name}"))).ok()
+    };
+    let (silence, all) = match purpose {
+        Purpose::Reading => (Some("30s"), "3600s"),
+        Purpose::Writing => (None, "600s"),
+    };
+    let all = said("TIMEOUT").unwrap_or_else(|| all.into());
+    let silence = said("READ_TIMEOUT").or(silence.map(String::from));
+    let mut settings = vec![(ClientConfigKey::Timeout, all)];
+    settings.extend(silence.map(|silence| (ClientConfigKey::ReadTimeout, silence)));
+    settings
+}
+
+/// How often a request is made at most. The variable is that of other programs for S3.
+pub(super) fn attempts() -> usize {
+    let said = std::env::var("AWS_MAX_ATTEMPTS").ok();
+    said.and_then(|text| text.trim().parse().ok())
+        .unwrap_or(ATTEMPTS)
+        .max(1)
+}
+
+/// A request is made again that a server could not answer (5xx, 429) or whose connection
+/// was lost: after 0.1 s, and each time after twice as long.
+fn retries() -> RetryConfig {
+    RetryConfig {
+        max_retries: attempts() - 1,
+        ..RetryConfig::default()
+    }
+}
