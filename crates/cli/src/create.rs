@@ -9,6 +9,7 @@ use outcore::{
     Arrangement, Array, ArrayDescriptor, ByteOrder, ElementType, Fill, Result, Section, Stripes,
     Tuning, parse_shape, shape_text,
 };
+use serde_json::json;
 
 use crate::bytes;
 use crate::checksums::Checksums;
@@ -17,6 +18,7 @@ use crate::copy::Team;
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
+use crate::work::{Begun, Closing};
 
 /// Make an array on disk
 ///
@@ -86,6 +88,8 @@ pub(crate) struct Create {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    closing: Closing,
+    #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
     ranks: Ranks,
@@ -142,7 +146,7 @@ impl Create {
             Fill::Random(_) => Fill::Random(self.seed),
             other => other.clone(),
         };
-        let progress = OnceLock::new();
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let room = self.memory.room(comm, "filling an array")?;
             let draft = Array::draft_all(comm, &self.path, &descriptor, self.force)?;
@@ -159,17 +163,26 @@ impl Create {
                 comm.agree(fill_section(&team, &array, &array.whole(), &fill))?;
             }
             let array = draft.commit(comm)?;
-            if comm.rank() == 0 {
-                print(&format!(
+            let ended = begun.end(comm)?;
+            let told = match comm.rank() {
+                0 if self.closing.json => print(&ended.json([
+                    ("output", json!(array.name())),
+                    ("shape", json!(array.shape())),
+                    ("type", json!(array.element_type().name())),
+                    ("layout", json!(array.descriptor().arrangement.to_string())),
+                    ("bytes", json!(array.layout().byte_len())),
+                ])),
+                0 => print(&format!(
                     "{}: {} {} in {} layout, {}\n",
                     array.name(),
                     shape_text(array.shape()),
                     array.element_type(),
                     array.descriptor().arrangement,
                     bytes::show(array.layout().byte_len()),
-                ))?;
-            }
-            Ok(())
+                )),
+                _ => Ok(()),
+            };
+            Ok(comm.agree(told)?)
         })
     }
 

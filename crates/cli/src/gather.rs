@@ -1,20 +1,18 @@
 //! `outcore gather`: elements at listed places, into a file.
 
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{
-    Array, ArrayDescriptor, Comm, Inspector, Op, PeakMemory, Result, Variable, shape_text,
-};
+use outcore::{Array, ArrayDescriptor, Comm, Inspector, Result, Variable, shape_text};
+use serde_json::json;
 
-use crate::bytes;
 use crate::copy::fitting;
 use crate::places::{IndexFile, Listed, Load, Rounds};
 use crate::progress::Progress;
 use crate::ranks::{cause, print};
 use crate::read::output_name;
+use crate::work::{Begun, Closing};
 
 /// Read elements at listed places, in any order, into a file
 ///
@@ -42,6 +40,8 @@ pub(crate) struct Gather {
     /// Replace the output if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    closing: Closing,
 }
 
 /// What goes into the output.
@@ -60,9 +60,8 @@ impl Gather {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.listed.ranks.run(|comm| {
-            let start = Instant::now();
             let array = Array::open_all(comm, &self.listed.array)?;
             let indices = comm.agree(self.listed.open(comm, &array))?;
             let axes = comm.agree(self.listed.indexed(&array))?;
@@ -107,11 +106,20 @@ impl Gather {
                 }
             }
             progress.finish();
-            let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-            let (seconds, moved) = (start.elapsed().as_secs_f64(), rounds.indices() * record);
+            let ended = begun.end(comm)?;
+            let moved = rounds.indices() * record;
             let told = match comm.rank() {
+                0 if self.closing.json => print(&ended.json([
+                    ("array", json!(array.name())),
+                    ("indices", json!(rounds.indices())),
+                    ("type", json!(array.element_type().name())),
+                    ("bytes", json!(moved)),
+                    ("rounds", json!(rounds.count(comm.size()))),
+                    ("gb_per_s", json!(ended.rate(moved as f64))),
+                    ("output", json!(self.output)),
+                ])),
                 0 => print(&format!(
-                    "{}: {} {} from {}{}; {seconds:.2} s, {:.2} GB/s; peak memory {}\n",
+                    "{}: {} {} from {}{}; {}\n",
                     self.output,
                     match self.listed.one_a_rank() {
                         false => shape_text(&shape),
@@ -120,8 +128,7 @@ impl Gather {
                     array.element_type(),
                     array.name(),
                     rounds_text(rounds.count(comm.size())),
-                    moved as f64 / seconds / 1e9,
-                    bytes::show(used)
+                    ended.words(moved)
                 )),
                 _ => Ok(()),
             };

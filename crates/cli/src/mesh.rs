@@ -6,12 +6,14 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{Array, ArrayDescriptor, ElementType, Fill, Result, Tuning, shape_text};
 use outcore_apps::edge_sweep::Mesh as Triangles;
+use serde_json::json;
 
 use crate::copy::Team;
 use crate::create::fill_section;
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
+use crate::work::{Begun, Closing};
 
 /// Make a mesh of triangles whose nodes have numbers in random order
 ///
@@ -48,6 +50,8 @@ pub(crate) struct Mesh {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    closing: Closing,
+    #[command(flatten)]
     ranks: Ranks,
 }
 
@@ -66,7 +70,7 @@ impl Mesh {
         };
         let shape: Vec<u64> = [self.count].into_iter().chain(self.components).collect();
         let nodes = ArrayDescriptor::new(&shape, self.element_type);
-        let progress = OnceLock::new();
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let room = self.memory.room(comm, "making a mesh")?;
             let edges = Array::draft_all(comm, &self.edges, &mesh.edge_descriptor(), self.force)?;
@@ -84,7 +88,17 @@ impl Mesh {
             comm.agree(fill_section(&team, &tuned, &tuned.whole(), &fill))?;
             let (edges, values) = (edges.commit(comm)?, values.commit(comm)?);
             progress.finish();
-            match comm.rank() {
+            let ended = begun.end(comm)?;
+            let told = match comm.rank() {
+                0 if self.closing.json => print(&ended.json([
+                    ("edges", json!(edges.name())),
+                    ("edge_count", json!(mesh.edges())),
+                    ("edge_type", json!(edges.element_type().name())),
+                    ("nodes", json!(values.name())),
+                    ("shape", json!(values.shape())),
+                    ("type", json!(values.element_type().name())),
+                    ("bytes", json!(all)),
+                ])),
                 0 => print(&format!(
                     "{}: {} edges, {}; {}: {} {} nodes\n",
                     edges.name(),
@@ -95,7 +109,8 @@ impl Mesh {
                     values.element_type(),
                 )),
                 _ => Ok(()),
-            }
+            };
+            Ok(comm.agree(told)?)
         })
     }
 }

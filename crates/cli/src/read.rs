@@ -3,15 +3,13 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use std::time::Instant;
-
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Direction, Error, Op, Order, PeakMemory, Result,
-    Section, Tuning, shape_text,
+    Arrangement, Array, ArrayDescriptor, Comm, Direction, Error, Order, Result, Section, Tuning,
+    shape_text,
 };
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::copy::{Side, Team, copy, copy_together, fitting};
 use crate::memory::Memory;
@@ -21,7 +19,7 @@ use crate::rearrange::is_netcdf;
 use crate::selection::Selection;
 use crate::text;
 use crate::tuning::TuningOptions;
-use crate::work::{Closing, closing};
+use crate::work::{Begun, Closing};
 
 /// Read a section of an array into a file, or print it
 ///
@@ -85,7 +83,7 @@ impl Read {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let (progress, peak, start) = (OnceLock::new(), PeakMemory::watch(), Instant::now());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let room = self.memory.room(comm, "reading")?;
             let array = Array::open_all(comm, &self.selection.array)?;
@@ -107,7 +105,7 @@ impl Read {
                     progress,
                 };
                 self.extract(&team, &from, &self.output)?;
-                return self.close(comm, (&array, &section), start, &peak);
+                return self.close(comm, (&array, &section), &begun);
             }
             let output = self.output.replace("%r", &rank.to_string());
             let team = Team {
@@ -116,7 +114,7 @@ impl Read {
                 progress,
             };
             self.extract_each(&team, &from, &output)?;
-            self.close(comm, (&array, &section), start, &peak)
+            self.close(comm, (&array, &section), &begun)
         })
     }
 
@@ -125,14 +123,12 @@ impl Read {
         &self,
         comm: &Comm,
         (array, section): (&Array, &Section),
-        start: Instant,
-        peak: &PeakMemory,
+        begun: &Begun,
     ) -> Result<()> {
         if !self.closing.json {
             return Ok(());
         }
-        let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-        let seconds = start.elapsed().as_secs_f64();
+        let ended = begun.end(comm)?;
         let bytes = section.count() * array.layout().element_size();
         let facts = [
             ("array", json!(array.name())),
@@ -140,11 +136,11 @@ impl Read {
             ("shape", json!(section.shape())),
             ("type", json!(array.element_type().name())),
             ("bytes", json!(bytes)),
+            ("gb_per_s", json!(ended.rate(bytes as f64))),
             ("output", json!(self.output)),
         ];
-        let facts = Map::from_iter(facts.map(|(name, value)| (name.to_owned(), value)));
         let told = match comm.rank() {
-            0 => print(&closing(facts, seconds, used)),
+            0 => print(&ended.json(facts)),
             _ => Ok(()),
         };
         Ok(comm.agree(told)?)

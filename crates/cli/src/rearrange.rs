@@ -7,20 +7,20 @@ use std::time::Instant;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Error, Fit, LocalArray, MemoryBudget, Op, Order,
-    PeakMemory, RelayoutJob, RelayoutOutput, Result, shape_text,
+    Arrangement, Array, ArrayDescriptor, Comm, Error, Fit, LocalArray, MemoryBudget, Order,
+    RelayoutJob, RelayoutOutput, Result, shape_text,
 };
 use outcore_apps::Resources;
 use outcore_apps::diff::{Side, Tolerance, diff};
 use outcore_apps::stats::Part;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::bytes;
 use crate::chunks::{has_chunks, is_hdf5};
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
-use crate::work::{Closing, closing};
+use crate::work::{Begun, Closing, Ended};
 
 /// The arguments.
 #[derive(Args)]
@@ -66,7 +66,7 @@ impl Rearrange {
         ranks: usize,
         wanted: impl Fn(&Array, &Comm) -> Result<Wanted> + Sync,
     ) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         let budget = self.memory.budget();
         let ranks = Ranks {
             ranks: self.ranks.ranks.or(u32::try_from(ranks).ok()),
@@ -118,26 +118,22 @@ impl Rearrange {
                 made?;
                 progress.finish();
             }
-            let seconds = start.elapsed().as_secs_f64();
+            let mut ended = begun.end_since(comm, start)?;
             if self.verify {
                 self.compare(comm, (&source, &axes), conversion, &budget)?;
+                ended.peak = begun.end(comm)?.peak;
             }
-            let peak = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-            let done = Done {
-                seconds,
-                rate: part * bytes as f64 / seconds / 1e9,
-                peak,
-            };
+            let moved = (part * bytes as f64) as u64;
             let told = match comm.rank() {
-                0 => self.tell(&done),
+                0 => self.tell(&ended, moved),
                 _ => Ok(()),
             };
             Ok(comm.agree(told)?)
         })
     }
 
-    /// Says what was made.
-    fn tell(&self, done: &Done) -> Result<()> {
+    /// Says what was made, and of how many bytes that moved.
+    fn tell(&self, ended: &Ended, moved: u64) -> Result<()> {
         let made = Array::open(&self.output)?;
         if self.closing.json {
             let facts = [
@@ -147,19 +143,16 @@ impl Rearrange {
                 ("type", json!(made.element_type().name())),
                 ("layout", json!(made.descriptor().arrangement.to_string())),
                 ("bytes", json!(made.layout().byte_len())),
-                ("gb_per_s", json!(done.rate)),
+                ("gb_per_s", json!(ended.rate(moved as f64))),
                 ("verified", json!(self.verify)),
             ];
-            let facts = Map::from_iter(facts.map(|(name, value)| (name.to_owned(), value)));
-            return print(&closing(facts, done.seconds, done.peak));
+            return print(&ended.json(facts));
         }
         print(&format!(
-            "{}{}; {:.2} s, {:.2} GB/s; peak memory {}\n",
+            "{}{}; {}\n",
             describe(&made),
             if self.verify { "; verified" } else { "" },
-            done.seconds,
-            done.rate,
-            bytes::show(done.peak)
+            ended.words(moved)
         ))
     }
 
@@ -265,13 +258,6 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
         descriptor.attributes = old.attributes.clone();
     }
     descriptor
-}
-
-/// How it went.
-struct Done {
-    seconds: f64,
-    rate: f64,
-    peak: u64,
 }
 
 /// An array in a few words.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use clap::Args;
-use outcore::{Array, Comm, Error, Op, PeakMemory, Result, shape_text};
+use outcore::{Array, Error, Result, shape_text};
 use outcore_apps::Resources;
 use outcore_apps::stats::{Answer, Bins, Extreme, Histogram, Part, Question, Value, stats};
 use serde_json::{Map, json};
@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 use crate::selection::Selection;
 use crate::stats_along::{Along, Which};
-use crate::work::{Closing, closing};
+use crate::work::{Begun, Closing, Ended};
 
 /// Bins of a histogram if nobody says how many.
 const BINS: usize = 20;
@@ -92,8 +92,7 @@ fn parse_range(text: &str) -> Result<Range, String> {
 /// What is told at the end.
 pub(crate) struct Course<'a> {
     pub(crate) part: &'a Part<'a>,
-    pub(crate) seconds: f64,
-    pub(crate) peak: u64,
+    pub(crate) ended: Ended,
     pub(crate) passes: u64,
 }
 
@@ -124,7 +123,7 @@ impl Stats {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         let budget = self.memory.budget();
         self.ranks.run(|comm| {
             let array = Array::open_all(comm, &self.selection.array)?;
@@ -156,7 +155,7 @@ impl Stats {
                 };
                 let told = along.run(comm, &part, &resources)?;
                 progress.finish();
-                let course = self.course(comm, &part, start, &peak)?;
+                let course = Course::of(&part, begun.end_since(comm, start)?);
                 let said = match comm.rank() {
                     0 => along.close(&course, told),
                     _ => Ok(()),
@@ -165,30 +164,13 @@ impl Stats {
             }
             let answer = stats(comm, &part, &Question { bins }, &resources)?;
             progress.finish();
-            let mut course = self.course(comm, &part, start, &peak)?;
+            let mut course = Course::of(&part, begun.end_since(comm, start)?);
             course.passes = answer.passes;
             let said = match comm.rank() {
                 0 => self.tell(&course, &answer),
                 _ => Ok(()),
             };
             Ok(comm.agree(said)?)
-        })
-    }
-
-    /// Collective: how it went.
-    fn course<'a>(
-        &self,
-        comm: &Comm,
-        part: &'a Part<'a>,
-        start: Instant,
-        peak: &PeakMemory,
-    ) -> Result<Course<'a>> {
-        let peak = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-        Ok(Course {
-            part,
-            seconds: start.elapsed().as_secs_f64(),
-            peak,
-            passes: 1,
         })
     }
 
@@ -225,7 +207,16 @@ pub(crate) fn number(value: Value) -> serde_json::Value {
     }
 }
 
-impl Course<'_> {
+impl<'a> Course<'a> {
+    /// Of one pass.
+    fn of(part: &'a Part<'a>, ended: Ended) -> Self {
+        Self {
+            part,
+            ended,
+            passes: 1,
+        }
+    }
+
     pub(crate) fn title(&self) -> String {
         let Part { array, section } = *self.part;
         let section = match *section == array.whole() {
@@ -243,16 +234,14 @@ impl Course<'_> {
     /// Time, speed and memory.
     pub(crate) fn closing_text(&self) -> String {
         format!(
-            "{} of data, {}; {:.2} s, {:.2} GB/s; peak memory {}\n",
+            "{} of data, {}; {}\n",
             bytes::show(self.bytes()),
             if self.passes == 1 {
                 "1 pass"
             } else {
                 "2 passes"
             },
-            self.seconds,
-            (self.bytes() * self.passes) as f64 / self.seconds / 1e9,
-            bytes::show(self.peak)
+            self.ended.words(self.bytes() * self.passes)
         )
     }
 
@@ -291,7 +280,7 @@ impl Course<'_> {
             ("passes", json!(answer.passes)),
             (
                 "gb_per_s",
-                json!((self.bytes() * self.passes) as f64 / self.seconds / 1e9),
+                json!(self.ended.rate((self.bytes() * self.passes) as f64)),
             ),
         ];
         facts.extend(more.map(|(name, value)| (name.to_owned(), value)));
@@ -306,7 +295,7 @@ impl Course<'_> {
                 }),
             );
         }
-        closing(facts, self.seconds, self.peak)
+        self.ended.json(facts)
     }
 
     fn text(&self, answer: &Answer, drawn: bool) -> String {

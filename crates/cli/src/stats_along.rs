@@ -9,7 +9,6 @@ use serde_json::json;
 use crate::ranks::print;
 use crate::read::output_name;
 use crate::stats::{Course, number};
-use crate::work::closing;
 
 /// What an array is made of.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -203,7 +202,7 @@ impl Along<'_> {
             facts.insert("output".into(), json!(output));
             facts.insert("of".into(), json!(self.of.name()));
         }
-        let object = closing(facts, course.seconds, course.peak);
+        let object = course.ended.json(facts);
         match (self.output, rows) {
             (Some(_), _) => print(&object),
             // The list of rows is still open, or was never begun.

@@ -5,17 +5,19 @@ use std::sync::OnceLock;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ByteOrder, Direction, Error, Fill, Order, Result, Section, Tuning,
+    Arrangement, Array, ByteOrder, Comm, Direction, Error, Fill, Order, Result, Section, Tuning,
     shape_text,
 };
+use serde_json::json;
 
 use crate::copy::{Side, Team, copy, copy_together};
 use crate::create::fill_section;
 use crate::memory::Memory;
 use crate::progress::Progress;
-use crate::ranks::Ranks;
+use crate::ranks::{Ranks, print};
 use crate::selection::Selection;
 use crate::tuning::TuningOptions;
+use crate::work::{Begun, Closing};
 
 /// Write into a section of an array, from a file or with made-up values
 ///
@@ -40,6 +42,8 @@ pub(crate) struct Write {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
+    closing: Closing,
+    #[command(flatten)]
     tuning: TuningOptions,
     #[command(flatten)]
     memory: Memory,
@@ -60,7 +64,7 @@ struct Values {
 
 impl Write {
     pub(crate) fn run(&self) -> Result<()> {
-        let progress = OnceLock::new();
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let room = self.memory.room(comm, "writing")?;
             let array = comm.agree(Array::open_writable(&self.selection.array))?;
@@ -86,10 +90,32 @@ impl Write {
                 section: &section,
             };
             match &self.values.from {
-                Some(file) if each => self.copy_each(&team, &to, file),
-                _ => Ok(comm.agree(self.fill_or_copy(&team, &to))?),
+                Some(file) if each => self.copy_each(&team, &to, file)?,
+                _ => comm.agree(self.fill_or_copy(&team, &to))?,
             }
+            if self.closing.json {
+                self.tell(comm, &to, &begun)?;
+            }
+            Ok(())
         })
+    }
+
+    /// Collective: tells what was written, by rank 0 where each has its own.
+    fn tell(&self, comm: &Comm, to: &Side<'_>, begun: &Begun) -> Result<()> {
+        let ended = begun.end(comm)?;
+        let bytes = to.section.count() * to.array.layout().element_size();
+        let told = match comm.rank() {
+            0 => print(&ended.json([
+                ("array", json!(to.array.name())),
+                ("section", json!(to.section.to_string())),
+                ("shape", json!(to.section.shape())),
+                ("type", json!(to.array.element_type().name())),
+                ("bytes", json!(bytes)),
+                ("gb_per_s", json!(ended.rate(bytes as f64))),
+            ])),
+            _ => Ok(()),
+        };
+        Ok(comm.agree(told)?)
     }
 
     /// Collective: writes the section of each rank from its own file.
