@@ -25,6 +25,7 @@ use crate::budget::MemoryBudget;
 use crate::checkpoint::share;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::interrupt;
 
 /// The bytes that are read at a time if nothing else says how many.
 const PIECE: u64 = 1 << 20;
@@ -230,8 +231,8 @@ pub fn verify(
     // 2. A few pieces at a time, so that progress can be seen.
     let step = (PIECE / cut.block).max(1);
     let (mut faults, mut buffer): (Vec<Fault>, _) = (Vec::new(), Vec::new());
-    let mut first = own.start;
-    while first < own.end {
+    let (mut first, mut going) = (own.start, interrupt::check());
+    while first < own.end && going.is_ok() {
         let some = first..own.end.min(first + step);
         pieces.look(
             array,
@@ -250,7 +251,9 @@ pub fn verify(
         let bytes = cut.range(some.clone());
         progress(bytes.end - bytes.start);
         first = some.end;
+        going = interrupt::check();
     }
+    comm.agree(going)?;
     // 3. All get to know.
     let told = serde_json::to_vec(&faults).map_err(|error| Error::Invalid(error.to_string()));
     let told = comm.all_gatherv(&comm.agree(told)?)?;
