@@ -57,10 +57,12 @@ pub(crate) struct Diff {
     #[arg(long, allow_hyphen_values = true, value_name = "SECTION")]
     section_b: Option<Pattern>,
     /// The largest difference that does not matter
-    #[arg(long, value_name = "ABS", default_value_t = 0.0, value_parser = parse_tolerance)]
+    #[arg(long, value_name = "ABS", default_value_t = 0.0, value_parser = parse_tolerance,
+          allow_hyphen_values = true)]
     tolerance: f64,
     /// The same as a part of the larger number
-    #[arg(long, value_name = "REL", default_value_t = 0.0, value_parser = parse_tolerance)]
+    #[arg(long, value_name = "REL", default_value_t = 0.0, value_parser = parse_tolerance,
+          allow_hyphen_values = true)]
     relative: f64,
     /// Let two NaNs differ
     #[arg(long)]

@@ -4,14 +4,14 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, ArrayDescriptor, Comm, Inspector, Result, Variable, shape_text};
+use outcore::{Array, ArrayDescriptor, Comm, Inspector, Result, Variable, distinct, shape_text};
 use serde_json::json;
 
 use crate::copy::fitting;
+use crate::output::{array_name, check_array};
 use crate::places::{IndexFile, Listed, Load, Rounds};
 use crate::progress::Progress;
 use crate::ranks::{cause, print};
-use crate::read::output_name;
 use crate::work::{Begun, Closing};
 
 /// Read elements at listed places, in any order, into a file
@@ -56,6 +56,7 @@ struct Source<'a> {
 
 impl Gather {
     pub(crate) fn check(&self) -> Result<(), String> {
+        check_array(&self.output)?;
         self.listed.check("--output", &self.output)
     }
 
@@ -87,7 +88,9 @@ impl Gather {
                 record,
             };
             let output = Listed::of_rank(&self.output, comm);
-            let name = output_name(&descriptor, &output);
+            let name = array_name(&descriptor, &output);
+            let mut inputs = [array.name(), indices.name()].into_iter();
+            comm.agree(inputs.try_for_each(|input| distinct(input, &name)))?;
             match self.listed.one_a_rank() {
                 false => {
                     let draft = Array::draft_all(comm, &name, &descriptor, self.force)?;

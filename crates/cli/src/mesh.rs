@@ -9,10 +9,12 @@ use outcore_apps::edge_sweep::Mesh as Triangles;
 use serde_json::json;
 
 use crate::copy::Team;
+use crate::counted::counted;
 use crate::create::fill_section;
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
+use crate::selection::parse_seed;
 use crate::work::{Begun, Closing};
 
 /// Make a mesh of triangles whose nodes have numbers in random order
@@ -42,7 +44,8 @@ pub(crate) struct Mesh {
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     components: Option<u64>,
     /// For the order of the nodes and their values
-    #[arg(long, value_name = "S", default_value = "0")]
+    #[arg(long, value_name = "S", default_value = "0", value_parser = parse_seed,
+          allow_hyphen_values = true)]
     seed: u64,
     #[command(flatten)]
     memory: Memory,
@@ -63,6 +66,18 @@ fn float(text: &str) -> Result<ElementType, String> {
 }
 
 impl Mesh {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let place = |name: &str| std::path::absolute(name.trim_end_matches('/')).ok();
+        match place(&self.edges) == place(&self.nodes) {
+            true => Err(format!(
+                "the edges and the nodes are two arrays, which cannot both be '{}'; give them two \
+                 names",
+                self.nodes
+            )),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
         let mesh = Triangles {
             nodes: self.count,
@@ -100,9 +115,9 @@ impl Mesh {
                     ("bytes", json!(all)),
                 ])),
                 0 => print(&format!(
-                    "{}: {} edges, {}; {}: {} {} nodes\n",
+                    "{}: {}, {}; {}: {} {} nodes\n",
                     edges.name(),
-                    mesh.edges(),
+                    counted(mesh.edges(), "edge"),
                     edges.element_type(),
                     values.name(),
                     shape_text(values.shape()),

@@ -1,4 +1,4 @@
-//! `outcore stats --axis`: a table, or an array with one of its columns.
+//! `outcore stats --axes`: a table, or an array with one of its columns.
 
 use clap::ValueEnum;
 use outcore::{Array, ArrayDescriptor, Comm, ElementType, Result, Section, SharedDraft, reorder};
@@ -6,8 +6,8 @@ use outcore_apps::Resources;
 use outcore_apps::stats::{Moments, Part, Value, along, check_axes};
 use serde_json::json;
 
+use crate::output::{array_name, check_distinct};
 use crate::ranks::print;
-use crate::read::output_name;
 use crate::stats::{Course, number};
 
 /// What an array is made of.
@@ -94,7 +94,8 @@ impl Along<'_> {
         let made = match self.output {
             Some(output) => {
                 let descriptor = ArrayDescriptor::new(&shape, ElementType::F64);
-                let name = output_name(&descriptor, output);
+                let name = array_name(&descriptor, output);
+                check_distinct(comm, &[part.array.name()], &name)?;
                 Some(Array::draft_all(comm, &name, &descriptor, self.force)?)
             }
             None => None,
@@ -161,7 +162,11 @@ impl Along<'_> {
                 index[*axis] = part.section.axes()[left[*axis]].index(position);
                 rest /= taken.count();
             }
-            let value = |column: Which| Value::Real(column.of(found));
+            let value = |column: Which| match column {
+                Which::Count => Value::Integer(found.count.into()),
+                Which::Nans => Value::Integer(found.nans.into()),
+                _ => Value::Real(column.of(found)),
+            };
             if self.json {
                 let mut row = serde_json::Map::new();
                 row.insert("at".into(), json!(index));

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use outcore::{Comm, Op, PeakMemory, Result};
+use outcore::{Array, Comm, Op, PeakMemory, Result};
 use outcore_apps::Resources;
 use serde_json::{Map, Value, json};
 
@@ -33,6 +33,10 @@ pub(crate) struct Closing {
 
 /// What to tell about work that is done.
 pub(crate) struct Done {
+    /// The arrays that it was made of, under the names that they have in JSON.
+    pub(crate) inputs: Vec<(&'static str, Value)>,
+    /// The array that was made.
+    pub(crate) output: String,
     /// What was done, without time and memory.
     pub(crate) told: String,
     /// How much it was.
@@ -66,8 +70,12 @@ impl Work<'_> {
             let rate = ended.rate(done.amount);
             let said = match comm.rank() {
                 0 if self.json => {
-                    let unit = done.unit.replace('/', "_per_").to_lowercase();
-                    print(&ended.json([("done", done.told.into()), (&*unit, json!(rate))]))
+                    let unit = done.unit.replace('/', "_per_").replace(' ', "_");
+                    let unit = unit.to_lowercase();
+                    let own = [("done", done.told.into()), (&*unit, json!(rate))];
+                    let own = own.into_iter().chain(done.inputs);
+                    Array::open(&done.output)
+                        .and_then(|made| print(&ended.json(own.chain(made_facts(&made)))))
                 }
                 0 => print(&format!(
                     "{}; {:.2} s, {rate:.2} {}; peak memory {}\n",
@@ -81,6 +89,17 @@ impl Work<'_> {
             Ok(comm.agree(said)?)
         })
     }
+}
+
+/// What JSON says of an array that was made.
+pub(crate) fn made_facts(made: &Array) -> [(&'static str, Value); 5] {
+    [
+        ("output", json!(made.name())),
+        ("shape", json!(made.shape())),
+        ("type", json!(made.element_type().name())),
+        ("layout", json!(made.descriptor().arrangement.to_string())),
+        ("bytes", json!(made.layout().byte_len())),
+    ]
 }
 
 /// A run from its beginning.

@@ -11,11 +11,12 @@ use outcore::{
 use serde_json::json;
 
 use crate::copy::{Side, Team, copy, copy_together};
-use crate::create::fill_section;
+use crate::create::{check_fill, fill_section};
 use crate::memory::Memory;
+use crate::output::has_format;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
-use crate::selection::Selection;
+use crate::selection::{Selection, parse_seed};
 use crate::tuning::TuningOptions;
 use crate::work::{Begun, Closing};
 
@@ -39,7 +40,7 @@ pub(crate) struct Write {
     #[command(flatten)]
     values: Values,
     /// The seed of --fill random
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = parse_seed, allow_hyphen_values = true)]
     seed: u64,
     #[command(flatten)]
     closing: Closing,
@@ -137,7 +138,7 @@ impl Write {
                 Fill::Random(_) => Fill::Random(self.seed),
                 other => other.clone(),
             };
-            fill.check(to.array.element_type())?;
+            check_fill(&fill, to.array)?;
             return fill_section(team, to.array, to.section, &fill);
         }
         let Some(file) = &self.values.from else {
@@ -155,9 +156,8 @@ impl Write {
 
 /// Opens the file with the values and checks that they fit.
 fn open_source(file: &str, array: &Array, section: &Section) -> Result<Array> {
-    let described = file.starts_with("raw:") || file.ends_with(".npy") || file.ends_with(".oc");
     let shape = section.shape();
-    let source = if described {
+    let source = if has_format(file) {
         Array::open(file)?
     } else {
         let plain = Arrangement {

@@ -116,5 +116,5 @@ assert json.load(open("dims.zarr/zarr.json"))["dimension_names"] == ["lat", "lon
 with netCDF4.Dataset("back.h5") as file:
     assert (file["t"][:] == data).all()
 assert "exists" in outcore("create", "ours.h5:/other", "--shape", "3", "--type", "f32", fails=True)
-assert "not replaced" in outcore("create", "theirs.h5:/other", "--shape", "3", "--type", "f32", "--force", fails=True)
+assert "does not replace" in outcore("create", "theirs.h5:/other", "--shape", "3", "--type", "f32", "--force", fails=True)
 print("HDF5 agrees")
