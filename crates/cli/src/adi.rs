@@ -6,7 +6,7 @@ use outcore_apps::Resources;
 use outcore_apps::adi::{Heat, solve_heat};
 
 use crate::application::{Application, Command, Input, Run};
-use crate::fft::counted;
+use crate::counted::counted;
 
 /// Let heat flow through an array: time steps of the heat equation by alternating directions
 ///
@@ -60,9 +60,9 @@ impl Command for Adi {
         };
         let passes = solve_heat(run.comm, source, target, &heat, resources)?;
         output.commit(run.comm)?;
-        let steps = if self.steps == 1 { "step" } else { "steps" };
         let what = run.what();
-        let told = format!("{} {steps} of {what} in {}", self.steps, counted(passes));
+        let steps = counted(self.steps, "step");
+        let told = format!("{steps} of {what} in {}", counted(passes, "pass"));
         Ok((told, passes))
     }
 }

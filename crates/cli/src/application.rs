@@ -9,8 +9,10 @@ use outcore::{
     SharedDraft, shape_text,
 };
 use outcore_apps::Resources;
+use serde_json::json;
 
 use crate::memory::Memory;
+use crate::output::{check_distinct, is_native};
 use crate::ranks::{Ranks, threads_for};
 use crate::work::{Closing, Done, Work};
 
@@ -85,7 +87,7 @@ impl Application {
         };
         let work = Work {
             label: C::LABEL,
-            ranks: Ranks { ranks },
+            ranks: Ranks::of(ranks),
             memory: &self.memory,
             json: self.closing.json,
         };
@@ -102,6 +104,8 @@ impl Application {
             };
             let (told, rounds) = command.make(&run, resources)?;
             Ok(Done {
+                inputs: vec![("input", json!(self.input))],
+                output: self.output.clone(),
                 told,
                 amount: input.bytes() as f64 * rounds as f64,
                 unit: "GB/s",
@@ -126,6 +130,7 @@ impl Application {
     /// Collective: opens the input.
     fn open(&self, comm: &Comm, apart: bool) -> Result<Input> {
         let array = Array::open_all(comm, &self.input)?;
+        check_distinct(comm, &[&self.input], &self.output)?;
         if !apart || array.descriptor().local.is_none() {
             return Ok(Input::Global(Box::new(array)));
         }
@@ -186,7 +191,7 @@ impl Run<'_> {
         if matches!(self.input, Input::Global(_)) {
             descriptor.local = None;
         }
-        if !output.trim_end_matches('/').ends_with(".oc") {
+        if !is_native(output) {
             // NumPy has two orders and no attributes.
             descriptor.arrangement.tile = None;
             if matches!(descriptor.arrangement.order, Order::Axes(_)) {

@@ -27,6 +27,7 @@ use outcore_bench::{
 };
 
 use crate::bytes;
+use crate::output::check_free;
 use crate::ranks::{once, print};
 use crate::tuning::Op;
 
@@ -52,6 +53,9 @@ pub(crate) struct Bench {
     /// Write the results as a page with charts
     #[arg(long, global = true, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
     html: Option<String>,
+    /// Replace the page if it exists
+    #[arg(long, global = true)]
+    force: bool,
     /// Instead of measuring, read what --csv has printed
     #[arg(long, value_name = "CSV", num_args = 1.., requires = "html")]
     from: Vec<PathBuf>,
@@ -249,6 +253,9 @@ impl Bench {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
+        if let Some(file) = &self.html {
+            once(|| check_free(file, self.force))?;
+        }
         let Some(name) = &self.name else {
             let file = self.html.as_deref().unwrap_or_default();
             return once(|| page::of_files(file, &self.from));

@@ -51,6 +51,12 @@ impl Calibrate {
     }
 
     fn storage(&self, directory: &Path) -> Result<()> {
+        if !directory.is_dir() {
+            return Err(Error::Invalid(format!(
+                "{} is no directory; name one on the file system to measure",
+                directory.display()
+            )));
+        }
         let profile = StorageProfile::measure(directory)?;
         let kept = profile.keep(directory)?;
         if self.json {
@@ -77,7 +83,7 @@ impl Calibrate {
             (None, false) => Some(cores.max(2)),
             (asked, _) => asked,
         };
-        Ranks { ranks }.run(|comm| {
+        Ranks::of(ranks).run(|comm| {
             let cost = ExchangeCost::measure(comm)?;
             let told = match comm.rank() {
                 0 => cost.keep(comm).and_then(|kept| {

@@ -11,8 +11,10 @@ use outcore_apps::contract::{
     BlockTensor, Contraction, Expression, Predicate, Segments, Spaces, TensorArrays, Way,
     check_arrays, contract_arrays,
 };
+use serde_json::json;
 
 use crate::memory::Memory;
+use crate::output::check_distinct;
 use crate::ranks::Ranks;
 use crate::work::{Closing, Done, Work};
 
@@ -112,6 +114,14 @@ struct Opened {
 }
 
 impl Contract {
+    /// What is left when it is stopped.
+    pub(crate) fn left(&self) -> &'static str {
+        match self.make {
+            Some(_) => "factors that --make has made stay, the unfinished result does not",
+            None => "nothing is left of the unfinished output",
+        }
+    }
+
     /// The contraction, if the arguments make one.
     fn contraction(&self) -> Result<(Contraction, Spaces)> {
         let mut spaces = Spaces::default();
@@ -151,9 +161,7 @@ impl Contract {
         let (contraction, spaces) = self.contraction()?;
         let work = Work {
             label: "contracting",
-            ranks: Ranks {
-                ranks: self.ranks.ranks,
-            },
+            ranks: self.ranks,
             memory: &self.memory,
             json: self.closing.json,
         };
@@ -178,6 +186,7 @@ impl Contract {
         let left = Array::open_all(comm, &self.path(left))?;
         let right = Array::open_all(comm, &self.path(right))?;
         let path = self.path(contraction.output());
+        check_distinct(comm, &[left.name(), right.name()], &path)?;
         let exists = self.expression.adds && comm.rank() == 0 && Path::new(&path).exists();
         let exists = comm.all_reduce(&[u64::from(exists)], outcore::Op::Sum)?[0] > 0;
         let before = match exists {
@@ -250,6 +259,8 @@ impl Contract {
             _ => 2.0,
         };
         Ok(Done {
+            inputs: vec![("inputs", json!([opened.left.name(), opened.right.name()]))],
+            output: path,
             told: format!(
                 "{} in {number}: {} products of blocks in {} tasks, {:.0}% of the time in \
                  multiplications{}",

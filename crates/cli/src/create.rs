@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, ByteOrder, ElementType, Fill, Result, Section, Stripes,
-    Tuning, parse_shape, shape_text,
+    Arrangement, Array, ArrayDescriptor, ByteOrder, ElementType, Error, Fill, Result, Section,
+    Stripes, Tuning, parse_shape, shape_text,
 };
 
 use crate::bytes;
@@ -17,6 +17,8 @@ use crate::copy::Team;
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
+use crate::selection::parse_seed;
+use crate::work::{Begun, Closing, made_facts};
 
 /// Make an array on disk
 ///
@@ -46,7 +48,7 @@ pub(crate) struct Create {
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     path: String,
     /// The extents, as in 4096x4096
-    #[arg(long, value_parser = parse_shape_argument)]
+    #[arg(long, value_parser = parse_shape_argument, allow_hyphen_values = true)]
     shape: Option<Shape>,
     /// bool, i8..i64, u8..u64, f16, f32, f64, c64 or c128
     #[arg(long = "type", value_name = "TYPE")]
@@ -61,7 +63,7 @@ pub(crate) struct Create {
     #[arg(long, default_value = "zero", allow_hyphen_values = true)]
     fill: Fill,
     /// The seed of --fill random
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = parse_seed, allow_hyphen_values = true)]
     seed: u64,
     /// Keep the attribute NAME with the array; VALUE is JSON, or else text
     #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_attribute)]
@@ -85,6 +87,8 @@ pub(crate) struct Create {
     /// Replace what has this name
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    closing: Closing,
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
@@ -142,11 +146,11 @@ impl Create {
             Fill::Random(_) => Fill::Random(self.seed),
             other => other.clone(),
         };
-        let progress = OnceLock::new();
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let mut room = self.memory.room(comm, "filling an array")?;
             let draft = Array::draft_all(comm, &self.path, &descriptor, self.force)?;
-            fill.check(draft.element_type())?;
+            check_fill(&fill, &draft)?;
             if fill != Fill::Zero {
                 let array = comm.agree(room.tuned(&draft, Tuning::default()))?;
                 let share = array.layout().byte_len() / comm.size() as u64;
@@ -159,17 +163,20 @@ impl Create {
                 comm.agree(fill_section(&team, &array, &array.whole(), &fill))?;
             }
             let array = draft.commit(comm)?;
-            if comm.rank() == 0 {
-                print(&format!(
+            let ended = begun.end(comm)?;
+            let told = match comm.rank() {
+                0 if self.closing.json => print(&ended.json(made_facts(&array))),
+                0 => print(&format!(
                     "{}: {} {} in {} layout, {}\n",
                     array.name(),
                     shape_text(array.shape()),
                     array.element_type(),
                     array.descriptor().arrangement,
                     bytes::show(array.layout().byte_len()),
-                ))?;
-            }
-            Ok(())
+                )),
+                _ => Ok(()),
+            };
+            Ok(comm.agree(told)?)
         })
     }
 
@@ -191,6 +198,12 @@ impl Create {
         }
         descriptor
     }
+}
+
+/// Fails if the value cannot be an element of `array`.
+pub(crate) fn check_fill(fill: &Fill, array: &Array) -> Result<()> {
+    let checked = fill.check(array.element_type());
+    checked.map_err(|error| Error::Invalid(format!("{}: {error}", array.name())))
 }
 
 /// Collective: fills `section`; the ranks divide the work.

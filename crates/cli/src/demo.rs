@@ -72,14 +72,7 @@ impl Demo {
     pub(crate) fn run(&self) -> Result<()> {
         let base = self.directory.clone().unwrap_or_else(std::env::temp_dir);
         let peak = PeakMemory::watch();
-        let ranks = Ranks {
-            ranks: Some(self.ranks.ranks.unwrap_or(16)),
-        };
-        let ranks = if outcore::under_launcher() {
-            &self.ranks
-        } else {
-            &ranks
-        };
+        let ranks = self.ranks.usually(16);
         let bars: [OnceLock<Progress>; STEPS.len()] = Default::default();
         ranks.run(|comm| {
             let directory = comm.agree(Scratch::new(comm, &base))?;

@@ -7,18 +7,17 @@ use std::time::Instant;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, Comm, Error, Op, Pattern, PeakMemory, Result, Section, shape_text};
+use outcore::{Array, Comm, Error, Pattern, Result, Section, shape_text};
 use outcore_apps::Resources;
 use outcore_apps::diff::{Differences, Peak, Side, Tolerance, diff};
 use outcore_apps::stats::{Part, Value};
-use serde_json::{Map, json};
+use serde_json::json;
 
-use crate::bytes;
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 use crate::stats::number;
-use crate::work::{Closing, closing};
+use crate::work::{Begun, Closing, Ended};
 
 /// The exit status of arrays that cannot be compared.
 pub(crate) const TROUBLE: u8 = 2;
@@ -58,10 +57,12 @@ pub(crate) struct Diff {
     #[arg(long, allow_hyphen_values = true, value_name = "SECTION")]
     section_b: Option<Pattern>,
     /// The largest difference that does not matter
-    #[arg(long, value_name = "ABS", default_value_t = 0.0, value_parser = parse_tolerance)]
+    #[arg(long, value_name = "ABS", default_value_t = 0.0, value_parser = parse_tolerance,
+          allow_hyphen_values = true)]
     tolerance: f64,
     /// The same as a part of the larger number
-    #[arg(long, value_name = "REL", default_value_t = 0.0, value_parser = parse_tolerance)]
+    #[arg(long, value_name = "REL", default_value_t = 0.0, value_parser = parse_tolerance,
+          allow_hyphen_values = true)]
     relative: f64,
     /// Let two NaNs differ
     #[arg(long)]
@@ -129,7 +130,7 @@ impl Diff {
 
     /// The exit status: whether the arrays differ.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         let budget = self.memory.budget();
         let differ = AtomicBool::new(false);
         self.ranks.run(|comm| {
@@ -154,12 +155,10 @@ impl Diff {
             };
             let found = diff(comm, (&a, &b), &tolerance, None, &resources)?;
             progress.finish();
-            let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
             let report = Report {
                 sides: [&a, &b],
                 found: &found,
-                seconds: start.elapsed().as_secs_f64(),
-                peak: used,
+                ended: begun.end_since(comm, start)?,
             };
             differ.store(found.beyond > 0, Ordering::Relaxed);
             let said = match (comm.rank(), self.closing.json) {
@@ -181,8 +180,7 @@ fn invalid(error: outcore::GeometryError) -> Error {
 struct Report<'a> {
     sides: [&'a Side<'a>; 2],
     found: &'a Differences,
-    seconds: f64,
-    peak: u64,
+    ended: Ended,
 }
 
 impl Report<'_> {
@@ -239,10 +237,8 @@ impl Report<'_> {
             _ => "different",
         };
         Ok(format!(
-            "{text}{verdict}; {:.2} s, {:.2} GB/s; peak memory {}\n",
-            self.seconds,
-            self.bytes() as f64 / self.seconds / 1e9,
-            bytes::show(self.peak)
+            "{text}{verdict}; {}\n",
+            self.ended.words(self.bytes())
         ))
     }
 
@@ -275,9 +271,8 @@ impl Report<'_> {
             ("largest_absolute", peak(&found.absolute)?),
             ("largest_relative", peak(&found.relative)?),
             ("same", json!(found.beyond == 0)),
-            ("gb_per_s", json!(self.bytes() as f64 / self.seconds / 1e9)),
+            ("gb_per_s", json!(self.ended.rate(self.bytes() as f64))),
         ];
-        let facts = Map::from_iter(facts.map(|(name, value)| (name.to_owned(), value)));
-        Ok(closing(facts, self.seconds, self.peak))
+        Ok(self.ended.json(facts))
     }
 }

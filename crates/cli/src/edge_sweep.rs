@@ -7,8 +7,11 @@ use outcore_apps::Resources;
 use outcore_apps::edge_sweep::{
     EdgeSweep as Steps, SweepCheckpoints, Swept, check_mesh, copy_nodes, sweep_edges,
 };
+use serde_json::json;
 
+use crate::counted::counted;
 use crate::memory::Memory;
+use crate::output::check_distinct;
 use crate::ranks::Ranks;
 use crate::work::{Closing, Done, Work};
 
@@ -67,7 +70,7 @@ pub(crate) struct EdgeSweep {
           value_parser = clap::value_parser!(u64).range(1..))]
     keep: u64,
     /// Go on from the newest checkpoint in DIR, saved by any number of ranks; from NODES if there is none
-    #[arg(long, requires = "checkpoint")]
+    #[arg(long, visible_alias = "resume", requires = "checkpoint")]
     restart: bool,
     /// Replace OUT if it exists
     #[arg(long)]
@@ -79,12 +82,22 @@ pub(crate) struct EdgeSweep {
 }
 
 impl EdgeSweep {
+    /// What is left when it is stopped.
+    pub(crate) fn left(&self) -> String {
+        let nothing = "nothing is left of the unfinished output";
+        match &self.checkpoint {
+            None => nothing.into(),
+            Some(directory) => format!(
+                "{nothing}, but with --restart it goes on from the newest checkpoint in \
+                 {directory}, if one was complete"
+            ),
+        }
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
         let work = Work {
             label: "sweeping",
-            ranks: Ranks {
-                ranks: self.ranks.ranks,
-            },
+            ranks: self.ranks,
             memory: &self.memory,
             json: self.closing.json,
         };
@@ -100,6 +113,7 @@ impl EdgeSweep {
         let edges = Array::open_all(comm, &self.edges)?;
         let nodes = Array::open_all(comm, &self.nodes)?;
         check_mesh(&edges, &nodes)?;
+        check_distinct(comm, &[&self.edges, &self.nodes], &self.output)?;
         let bytes = edges.layout().byte_len().saturating_mul(self.steps);
         Ok(((edges, nodes), bytes))
     }
@@ -144,6 +158,12 @@ impl EdgeSweep {
         drafts.swap_remove(swept.holder).commit(comm)?;
         drop(drafts);
         Ok(Done {
+            inputs: vec![
+                ("edges", json!(edges.name())),
+                ("nodes", json!(nodes.name())),
+                ("steps", json!(sweep.steps)),
+            ],
+            output: self.output.clone(),
             told: told(&sweep, (edges, nodes), &swept),
             // Told in millions.
             amount: edges.shape()[0] as f64 * (sweep.steps - sweep.done) as f64 * 1e3,
@@ -182,24 +202,20 @@ impl EdgeSweep {
 
 /// What was done.
 fn told(sweep: &Steps, (edges, nodes): (&Array, &Array), swept: &Swept) -> String {
-    let count = |number: u64, one: &str| match number {
-        1 => format!("1 {one}"),
-        _ => format!("{number} {one}s"),
-    };
     let steps = match sweep.done {
-        0 => count(sweep.steps, "step"),
+        0 => counted(sweep.steps, "step"),
         done => format!("steps {} to {}", done + 1, sweep.steps),
     };
     let mesh = format!(
         "{} between {} {} nodes",
-        count(edges.shape()[0], "edge"),
+        counted(edges.shape()[0], "edge"),
         shape_text(nodes.shape()),
         nodes.element_type()
     );
     if sweep.done == sweep.steps {
-        return format!("all {} over {mesh} were done", count(sweep.steps, "step"));
+        return format!("all {} over {mesh} were done", counted(sweep.steps, "step"));
     }
-    let slabs = count(swept.slabs, "slab");
+    let slabs = counted(swept.slabs, "slab");
     let schedules = match (sweep.steps - sweep.done, swept.kept) {
         (1, _) => "schedules made for one step",
         (_, true) => "schedules kept for all steps",

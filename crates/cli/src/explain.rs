@@ -14,7 +14,8 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{Array, Error, Result, Section, divide};
 
-use crate::ranks::{once, print};
+use crate::output::check_free;
+use crate::ranks::{once, parse_ranks, print};
 use crate::selection::Selection;
 use crate::tuning::{Op, TuningOptions};
 use crate::whole_file;
@@ -56,7 +57,7 @@ pub(crate) struct Explain {
     #[arg(long, value_enum, default_value = "read")]
     op: Op,
     /// Explain the access of each of N ranks
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = parse_ranks, allow_hyphen_values = true)]
     ranks: Option<u32>,
     /// Of these, explain only rank R
     #[arg(long, value_name = "R", requires = "ranks")]
@@ -77,6 +78,9 @@ pub(crate) struct Explain {
     /// Write it all as a page
     #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
     html: Option<String>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -116,6 +120,8 @@ impl Explain {
 
     pub(crate) fn run(&self) -> Result<()> {
         once(|| {
+            let mut files = [&self.svg, &self.html].into_iter().flatten();
+            files.try_for_each(|file| check_free(file, self.force))?;
             let array = self.open()?;
             let sections = self.sections(&array)?;
             if self.cold {

@@ -6,6 +6,8 @@ use outcore_apps::Resources;
 use outcore_apps::fft::{Fourier, spectrum_type, transform};
 
 use crate::application::{Application, Command, Input, Output, Run};
+use crate::counted::counted;
+use crate::selection::parse_axis;
 
 /// The discrete Fourier transform along some axes, or along all
 ///
@@ -24,7 +26,8 @@ pub(crate) struct Fft {
     #[command(flatten)]
     application: Application,
     /// The axes, from 0, as in 0,2 [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "AXES")]
+    #[arg(long, value_delimiter = ',', value_name = "AXES", value_parser = parse_axis,
+          allow_hyphen_values = true)]
     axes: Vec<usize>,
     /// The inverse transform
     #[arg(long)]
@@ -71,12 +74,11 @@ impl Command for Fft {
         drop(between);
         output.commit(run.comm)?;
         let kind = if self.inverse { "inverse " } else { "" };
-        let told = format!("{kind}transform of {} in {}", run.what(), counted(passes));
+        let told = format!(
+            "{kind}transform of {} in {}",
+            run.what(),
+            counted(passes, "pass")
+        );
         Ok((told, passes))
     }
-}
-
-/// So many passes, in words.
-pub(crate) fn counted(passes: u64) -> String {
-    format!("{passes} {}", if passes == 1 { "pass" } else { "passes" })
 }

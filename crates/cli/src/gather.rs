@@ -1,20 +1,18 @@
 //! `outcore gather`: elements at listed places, into a file.
 
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{
-    Array, ArrayDescriptor, Comm, Inspector, Op, PeakMemory, Result, Variable, shape_text,
-};
+use outcore::{Array, ArrayDescriptor, Comm, Inspector, Result, Variable, distinct, shape_text};
+use serde_json::json;
 
-use crate::bytes;
 use crate::copy::fitting;
+use crate::output::{array_name, check_array};
 use crate::places::{IndexFile, Listed, Load, Rounds};
 use crate::progress::Progress;
 use crate::ranks::{cause, print};
-use crate::read::output_name;
+use crate::work::{Begun, Closing};
 
 /// Read elements at listed places, in any order, into a file
 ///
@@ -42,6 +40,8 @@ pub(crate) struct Gather {
     /// Replace the output if it exists
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    closing: Closing,
 }
 
 /// What goes into the output.
@@ -56,13 +56,13 @@ struct Source<'a> {
 
 impl Gather {
     pub(crate) fn check(&self) -> Result<(), String> {
+        check_array(&self.output)?;
         self.listed.check("--output", &self.output)
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.listed.ranks.run(|comm| {
-            let start = Instant::now();
             let array = Array::open_all(comm, &self.listed.array)?;
             let indices = comm.agree(self.listed.open(comm, &array))?;
             let axes = comm.agree(self.listed.indexed(&array))?;
@@ -88,7 +88,9 @@ impl Gather {
                 record,
             };
             let output = Listed::of_rank(&self.output, comm);
-            let name = output_name(&descriptor, &output);
+            let name = array_name(&descriptor, &output);
+            let mut inputs = [array.name(), indices.name()].into_iter();
+            comm.agree(inputs.try_for_each(|input| distinct(input, &name)))?;
             match self.listed.one_a_rank() {
                 false => {
                     let draft = Array::draft_all(comm, &name, &descriptor, self.force)?;
@@ -107,11 +109,20 @@ impl Gather {
                 }
             }
             progress.finish();
-            let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-            let (seconds, moved) = (start.elapsed().as_secs_f64(), rounds.indices() * record);
+            let ended = begun.end(comm)?;
+            let moved = rounds.indices() * record;
             let told = match comm.rank() {
+                0 if self.closing.json => print(&ended.json([
+                    ("array", json!(array.name())),
+                    ("indices", json!(rounds.indices())),
+                    ("type", json!(array.element_type().name())),
+                    ("bytes", json!(moved)),
+                    ("rounds", json!(rounds.count(comm.size()))),
+                    ("gb_per_s", json!(ended.rate(moved as f64))),
+                    ("output", json!(self.output)),
+                ])),
                 0 => print(&format!(
-                    "{}: {} {} from {}{}; {seconds:.2} s, {:.2} GB/s; peak memory {}\n",
+                    "{}: {} {} from {}{}; {}\n",
                     self.output,
                     match self.listed.one_a_rank() {
                         false => shape_text(&shape),
@@ -120,8 +131,7 @@ impl Gather {
                     array.element_type(),
                     array.name(),
                     rounds_text(rounds.count(comm.size())),
-                    moved as f64 / seconds / 1e9,
-                    bytes::show(used)
+                    ended.words(moved)
                 )),
                 _ => Ok(()),
             };

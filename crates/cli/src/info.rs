@@ -2,7 +2,9 @@
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, InCore, LocalArray, LocalDescriptor, MemoryBudget, Result, shape_text};
+use outcore::{
+    Array, Error, InCore, LocalArray, LocalDescriptor, MemoryBudget, Result, shape_text,
+};
 use serde_json::{Value, json};
 
 use crate::bytes;
@@ -26,9 +28,9 @@ pub(crate) struct Info {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
-    /// Of local placement: the rank whose descriptor to show
-    #[arg(long, default_value_t = 0)]
-    rank: usize,
+    /// Of local placement: the rank whose descriptor to show [default: 0]
+    #[arg(long)]
+    rank: Option<usize>,
     /// Of local placement: show the bounds of the first slab that fits this memory
     #[arg(long, value_name = "BYTES", value_parser = bytes::parse)]
     memory: Option<u64>,
@@ -40,7 +42,14 @@ impl Info {
             let array = Array::open(&self.array)?;
             let mut facts = facts(&array);
             let local = match array.descriptor().local {
-                Some(_) => Some(LocalArray::open_part(&self.array, self.rank)?),
+                Some(_) => Some(LocalArray::open_part(&self.array, self.rank.unwrap_or(0))?),
+                None if self.rank.is_some() || self.memory.is_some() => {
+                    return Err(Error::Invalid(format!(
+                        "{} is one array for all ranks; --rank and --memory are for local \
+                         placement, one file a rank",
+                        array.name()
+                    )));
+                }
                 None => None,
             };
             let slab = match (&local, self.memory) {
@@ -49,6 +58,7 @@ impl Info {
             };
             let local = local.map(|local| local.descriptor());
             if self.json {
+                facts.push(("array", json!(array.name())));
                 facts.extend(local.iter().map(|local| ("descriptor", rows(local))));
                 facts.extend(slab.iter().map(|slab| ("in_core", bounds(slab))));
                 let facts = facts.into_iter().map(|(name, value)| (name.into(), value));

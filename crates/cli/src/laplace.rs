@@ -6,6 +6,7 @@ use outcore_apps::Resources;
 use outcore_apps::laplace::{Edges, Problem, solve, solve_local, solve_together};
 
 use crate::application::{Application, Command, Input, Output, Run};
+use crate::counted::counted;
 
 /// Solve Laplace's equation: in each sweep, an element becomes the average of its neighbours
 ///
@@ -108,15 +109,11 @@ impl Command for Laplace {
         drop(outputs);
         let told = format!(
             "{} of {} in {}; last change {:.3e}",
-            count(solution.sweeps, "sweep", "sweeps"),
+            counted(solution.sweeps, "sweep"),
             run.what(),
-            count(solution.passes, "pass", "passes"),
+            counted(solution.passes, "pass"),
             solution.change
         );
         Ok((told, solution.sweeps))
     }
-}
-
-fn count(number: u64, one: &str, more: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { more })
 }

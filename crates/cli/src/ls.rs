@@ -1,9 +1,11 @@
 //! `outcore ls`: what a container holds.
 
+use std::path::Path;
+
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Item, Result, list, shape_text};
-use serde_json::{Value, json};
+use outcore::{Error, Item, Result, list, shape_text};
+use serde_json::{Map, Value, json};
 
 use crate::bytes;
 use crate::ranks::{once, print};
@@ -13,7 +15,8 @@ use crate::ranks::{once, print};
 /// A Zarr directory and an HDF5 (or NetCDF-4) file hold groups of arrays, a NetCDF file holds
 /// variables; each array is shown with its shape, type, chunks, codecs, size and the names of its
 /// axes, a group with its attributes. Name an array as 'dir.zarr/path', 'file.h5:/path' or
-/// 'file.nc:variable'. Anything else is one array.
+/// 'file.nc:variable'. Of any other
+/// directory the arrays and containers in it are listed. Anything else is one array.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -32,10 +35,64 @@ pub(crate) struct Ls {
     json: bool,
 }
 
+/// How names of arrays and containers end.
+const ENDINGS: [&str; 8] = ["oc", "npy", "zarr", "h5", "hdf5", "nc", "tif", "tiff"];
+
 impl Ls {
+    /// What the container holds; of a plain directory, the arrays and containers in it.
+    fn items(&self) -> Result<Vec<Item>> {
+        let listed = list(&self.container);
+        let directory = Path::new(&self.container);
+        if listed.is_ok() || !directory.is_dir() || directory.join("array.json").exists() {
+            return listed;
+        }
+        let mut items = vec![Item {
+            path: String::new(),
+            array: None,
+            problem: None,
+            attributes: Map::new(),
+        }];
+        let failed = |source| Error::File {
+            action: "list",
+            path: directory.into(),
+            source,
+        };
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            let name = path.file_name().and_then(|name| name.to_str());
+            let name = name.filter(|name| !name.starts_with('.'));
+            names.extend(
+                name.filter(|_| ending.is_some_and(|it| ENDINGS.contains(&it)))
+                    .map(str::to_owned),
+            );
+        }
+        if names.is_empty() {
+            // What was expected here tells more.
+            return listed;
+        }
+        names.sort();
+        for path in names {
+            let found = list(&directory.join(&path).to_string_lossy());
+            let first = found.map(|items| items.into_iter().next());
+            items.push(match first {
+                Ok(Some(item)) => Item { path, ..item },
+                Ok(None) => continue,
+                Err(error) => Item {
+                    path,
+                    array: None,
+                    problem: Some(error.to_string()),
+                    attributes: Map::new(),
+                },
+            });
+        }
+        Ok(items)
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
         once(|| {
-            let items = list(&self.container)?;
+            let items = self.items()?;
             if self.json {
                 let items: Vec<Value> = items.iter().map(facts).collect();
                 return print(&format!("{:#}\n", Value::Array(items)));

@@ -12,6 +12,7 @@ mod completions;
 mod contract;
 mod convert;
 mod copy;
+mod counted;
 mod create;
 mod demo;
 mod diff;
@@ -29,6 +30,7 @@ mod median;
 mod memory;
 mod mesh;
 mod model;
+mod output;
 mod page;
 mod picture;
 mod places;
@@ -159,6 +161,7 @@ impl Command {
             Self::Matmul(command) => command.check(),
             Self::Contract(command) => command.check(),
             Self::Bench(command) => command.check(),
+            Self::Mesh(command) => command.check(),
             Self::Info(_)
             | Self::Ls(_)
             | Self::Write(_)
@@ -167,7 +170,6 @@ impl Command {
             | Self::Fft(_)
             | Self::Adi(_)
             | Self::EdgeSweep(_)
-            | Self::Mesh(_)
             | Self::Verify(_)
             | Self::RepairReport(_)
             | Self::Checkpoint(_)
@@ -177,6 +179,34 @@ impl Command {
             | Self::Model(_)
             | Self::Completions(_)
             | Self::Man(_) => Ok(()),
+        }
+    }
+}
+
+impl Command {
+    /// What is left when a signal stops it; none of commands that make nothing.
+    fn left(&self) -> Option<String> {
+        let nothing = || Some("nothing is left of the unfinished output".to_owned());
+        match self {
+            Self::Write(_) | Self::Scatter(_) => {
+                Some("what was written until then stays in the array".into())
+            }
+            Self::EdgeSweep(command) => Some(command.left()),
+            Self::Contract(command) => Some(command.left().into()),
+            Self::Read(command) => command.makes_file().then(nothing).flatten(),
+            Self::Stats(command) => command.makes_array().then(nothing).flatten(),
+            Self::Create(_)
+            | Self::Gather(_)
+            | Self::Convert(_)
+            | Self::Relayout(_)
+            | Self::Transpose(_)
+            | Self::Median(_)
+            | Self::Laplace(_)
+            | Self::Matmul(_)
+            | Self::Fft(_)
+            | Self::Adi(_)
+            | Self::Mesh(_) => nothing(),
+            _ => None,
         }
     }
 }
@@ -206,9 +236,10 @@ fn main() -> ExitCode {
         let launched = outcore::check_launch().map_err(Into::into);
         return match launched.and_then(|()| command.run()) {
             Ok(status) => status,
-            Err(error) => failed(&error, diff::TROUBLE),
+            Err(error) => failed(&error, None, diff::TROUBLE),
         };
     }
+    let left = cli.command.left();
     let outcome = outcore::check_launch()
         .map_err(Into::into)
         .and_then(|()| match cli.command {
@@ -247,16 +278,19 @@ fn main() -> ExitCode {
         });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error, FAILED),
+        Err(error) => failed(&error, left.as_deref(), FAILED),
     }
 }
 
-/// Says what failed; the exit status is that of the signal that stopped it, or else
-/// `status`.
-fn failed(error: &outcore::Error, status: u8) -> ExitCode {
+/// Says what failed, and what is `left` if a signal stopped it; the exit status is that
+/// of the signal, or else `status`.
+fn failed(error: &outcore::Error, left: Option<&str>, status: u8) -> ExitCode {
     if ranks::speaks_for(error) {
         complain(&match outcore::interrupted() {
-            Some(_) => ranks::cause(error),
+            Some(_) => match left.filter(|_| ranks::is_interruption(error)) {
+                Some(left) => format!("{}; {left}", ranks::cause(error)),
+                None => ranks::cause(error),
+            },
             None => ranks::message(error),
         });
     }

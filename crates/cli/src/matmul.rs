@@ -5,8 +5,10 @@ use clap::{Args, ValueEnum};
 use outcore::{Arrangement, Array, ArrayDescriptor, Comm, ElementType, Result, shape_text};
 use outcore_apps::Resources;
 use outcore_apps::matmul::{self, multiply, product_shape};
+use serde_json::json;
 
 use crate::memory::Memory;
+use crate::output::check_distinct;
 use crate::ranks::Ranks;
 use crate::work::{Closing, Done, Work};
 
@@ -79,9 +81,7 @@ impl Matmul {
     pub(crate) fn run(&self) -> Result<()> {
         let work = Work {
             label: "multiplying",
-            ranks: Ranks {
-                ranks: self.ranks.ranks,
-            },
+            ranks: self.ranks,
             memory: &self.memory,
             json: self.closing.json,
         };
@@ -95,6 +95,7 @@ impl Matmul {
     fn open(&self, comm: &Comm) -> Result<(Opened, u64)> {
         let left = Array::open_all(comm, &self.left)?;
         let right = Array::open_all(comm, &self.right)?;
+        check_distinct(comm, &[&self.left, &self.right], &self.output)?;
         let shape = product_shape(&left, &right)?;
         let mut product = ArrayDescriptor::new(&shape, left.element_type());
         if let Some(layout) = &self.layout {
@@ -131,6 +132,8 @@ impl Matmul {
         let [m, n] = [product.shape[0], product.shape[1]].map(|extent| extent as f64);
         let k = right.shape()[0] as f64;
         Ok(Done {
+            inputs: vec![("inputs", json!([left.name(), right.name()]))],
+            output: self.output.clone(),
             told: format!(
                 "{} times {} {}",
                 shape_text(left.shape()),

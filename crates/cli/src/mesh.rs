@@ -6,12 +6,16 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{Array, ArrayDescriptor, ElementType, Fill, Result, Tuning, shape_text};
 use outcore_apps::edge_sweep::Mesh as Triangles;
+use serde_json::json;
 
 use crate::copy::Team;
+use crate::counted::counted;
 use crate::create::fill_section;
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
+use crate::selection::parse_seed;
+use crate::work::{Begun, Closing};
 
 /// Make a mesh of triangles whose nodes have numbers in random order
 ///
@@ -40,13 +44,16 @@ pub(crate) struct Mesh {
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     components: Option<u64>,
     /// For the order of the nodes and their values
-    #[arg(long, value_name = "S", default_value = "0")]
+    #[arg(long, value_name = "S", default_value = "0", value_parser = parse_seed,
+          allow_hyphen_values = true)]
     seed: u64,
     #[command(flatten)]
     memory: Memory,
     /// Replace EDGES and NODES if they exist
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    closing: Closing,
     #[command(flatten)]
     ranks: Ranks,
 }
@@ -59,6 +66,18 @@ fn float(text: &str) -> Result<ElementType, String> {
 }
 
 impl Mesh {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let place = |name: &str| std::path::absolute(name.trim_end_matches('/')).ok();
+        match place(&self.edges) == place(&self.nodes) {
+            true => Err(format!(
+                "the edges and the nodes are two arrays, which cannot both be '{}'; give them two \
+                 names",
+                self.nodes
+            )),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
         let mesh = Triangles {
             nodes: self.count,
@@ -66,7 +85,7 @@ impl Mesh {
         };
         let shape: Vec<u64> = [self.count].into_iter().chain(self.components).collect();
         let nodes = ArrayDescriptor::new(&shape, self.element_type);
-        let progress = OnceLock::new();
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let mut room = self.memory.room(comm, "making a mesh")?;
             let edges = Array::draft_all(comm, &self.edges, &mesh.edge_descriptor(), self.force)?;
@@ -84,18 +103,29 @@ impl Mesh {
             comm.agree(fill_section(&team, &tuned, &tuned.whole(), &fill))?;
             let (edges, values) = (edges.commit(comm)?, values.commit(comm)?);
             progress.finish();
-            match comm.rank() {
+            let ended = begun.end(comm)?;
+            let told = match comm.rank() {
+                0 if self.closing.json => print(&ended.json([
+                    ("edges", json!(edges.name())),
+                    ("edge_count", json!(mesh.edges())),
+                    ("edge_type", json!(edges.element_type().name())),
+                    ("nodes", json!(values.name())),
+                    ("shape", json!(values.shape())),
+                    ("type", json!(values.element_type().name())),
+                    ("bytes", json!(all)),
+                ])),
                 0 => print(&format!(
-                    "{}: {} edges, {}; {}: {} {} nodes\n",
+                    "{}: {}, {}; {}: {} {} nodes\n",
                     edges.name(),
-                    mesh.edges(),
+                    counted(mesh.edges(), "edge"),
                     edges.element_type(),
                     values.name(),
                     shape_text(values.shape()),
                     values.element_type(),
                 )),
                 _ => Ok(()),
-            }
+            };
+            Ok(comm.agree(told)?)
         })
     }
 }

@@ -1,9 +1,12 @@
 //! [`Progress`]: how far a long operation is, with rate and time left.
 
+use std::fmt::Write;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    BinaryBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
 use outcore::{Comm, Op, Result};
 
 /// Shorter work says nothing.
@@ -42,10 +45,10 @@ impl Progress {
 
     fn new(label: &'static str, bytes: u64, shown: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template(
-            "{prefix} [{bar:30}] {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left",
-        );
-        bar.set_style(style.expect("the template is valid").progress_chars("=> "));
+        let style =
+            ProgressStyle::with_template("{prefix} [{bar:30}] {bytes} of {total_bytes}, {pace}");
+        let style = style.expect("the template is valid");
+        bar.set_style(style.progress_chars("=> ").with_key("pace", pace));
         bar.set_prefix(label);
         if shown {
             Self::show_later(bar.clone());
@@ -73,6 +76,20 @@ impl Progress {
     pub(crate) fn add(&self, bytes: u64) {
         self.bar.inc(bytes);
     }
+}
+
+/// Rate and time left, which nobody knows before something is done.
+fn pace(state: &ProgressState, to: &mut dyn Write) {
+    // Writing to the bar does not fail.
+    let _ = match state.pos() {
+        0 => write!(to, "time left unknown"),
+        _ => write!(
+            to,
+            "{}/s, {:#} left",
+            BinaryBytes(state.per_sec() as u64),
+            HumanDuration(state.eta())
+        ),
+    };
 }
 
 impl Drop for Progress {

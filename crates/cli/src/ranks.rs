@@ -2,35 +2,57 @@
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use clap::Args;
 use outcore::{Comm, Error, Result, TransportError};
+
+/// How many ranks somebody asks for.
+pub(crate) fn parse_ranks(text: &str) -> Result<u32, String> {
+    let ranks = text.parse().ok();
+    let ranks = ranks.filter(|ranks: &u32| (1..=MOST_THREADS).contains(&i64::from(*ranks)));
+    ranks.ok_or_else(|| format!("the number of ranks is from 1 to {MOST_THREADS}"))
+}
 
 /// More threads than this take gigabytes to tell one another about.
 const MOST_THREADS: i64 = 1024;
 
 /// The option `--ranks`.
-#[derive(Args)]
+#[derive(Args, Clone, Copy, Default)]
 pub(crate) struct Ranks {
     /// How many ranks share the work (threads; under mpirun its -n counts)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS))]
+    #[arg(long, value_name = "N", value_parser = parse_ranks, allow_hyphen_values = true)]
     pub(crate) ranks: Option<u32>,
+    /// How many there are if nobody asks, instead of one.
+    #[arg(skip)]
+    usual: Option<u32>,
 }
+
+/// Whether somebody asked for ranks, or a launcher started them.
+static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// The rank of this process under MPI; 0 otherwise.
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// How many ranks there are.
-static SIZE: AtomicUsize = AtomicUsize::new(1);
-
 impl Ranks {
+    /// As if so many had been asked for, if any.
+    pub(crate) fn of(ranks: Option<u32>) -> Self {
+        Self { ranks, usual: None }
+    }
+
+    /// With so many if nobody asks.
+    pub(crate) fn usually(self, ranks: usize) -> Self {
+        let usual = u32::try_from(ranks).ok();
+        Self { usual, ..self }
+    }
+
     /// Runs `program` on the ranks asked for; one if nobody asked.
     pub(crate) fn run(&self, program: impl Fn(&Comm) -> Result<()> + Sync) -> Result<()> {
-        let threads = self.ranks.unwrap_or(1) as usize;
+        let threads = self.ranks.or(self.usual).unwrap_or(1) as usize;
+        ASKED.store(self.ranks.is_some_and(|ranks| ranks > 1), Ordering::Relaxed);
         outcore::run(threads, |comm| {
-            SIZE.store(comm.size(), Ordering::Relaxed);
             if outcore::under_launcher() {
+                ASKED.store(comm.size() > 1, Ordering::Relaxed);
                 RANK.store(comm.rank(), Ordering::Relaxed);
                 comm.agree(self.check_launched(comm))?;
             }
@@ -66,7 +88,7 @@ pub(crate) fn threads_for(name: &str, parts: u64) -> Result<u32> {
 
 /// Runs something that only one rank must do: rank 0 under mpirun.
 pub(crate) fn once(work: impl Fn() -> Result<()> + Sync) -> Result<()> {
-    Ranks { ranks: None }.run(|comm| {
+    Ranks::default().run(|comm| {
         let outcome = if comm.rank() == 0 { work() } else { Ok(()) };
         Ok(comm.agree(outcome)?)
     })
@@ -82,12 +104,12 @@ pub(crate) fn speaks_for(error: &Error) -> bool {
     !shared || RANK.load(Ordering::Relaxed) == 0
 }
 
-/// What to tell the user: which rank failed matters only among several.
+/// What to tell the user: which rank failed matters only to who asked for several.
 pub(crate) fn message(error: &Error) -> String {
-    if SIZE.load(Ordering::Relaxed) == 1 {
-        return cause(error);
+    match ASKED.load(Ordering::Relaxed) {
+        true => error.to_string(),
+        false => cause(error),
     }
-    error.to_string()
 }
 
 /// The error without the rank on which it happened.
@@ -96,6 +118,11 @@ pub(crate) fn cause(error: &Error) -> String {
         Error::Transport(TransportError::Agreed { cause, .. }) => cause.clone(),
         other => other.to_string(),
     }
+}
+
+/// Whether ranks stopped because of a signal; all of them find the same.
+pub(crate) fn is_interruption(error: &Error) -> bool {
+    cause(error) == Error::Interrupted.to_string()
 }
 
 /// Prints to standard output.

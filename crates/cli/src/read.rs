@@ -3,32 +3,31 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use std::time::Instant;
-
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Direction, Error, Op, Order, PeakMemory, Result,
-    Section, Tuning, shape_text,
+    Arrangement, Array, ArrayDescriptor, Comm, Direction, Error, Order, Result, Section, Tuning,
+    distinct,
 };
-use serde_json::{Map, json};
+use serde_json::json;
 
+use crate::chunks::{has_chunks, is_hdf5};
 use crate::copy::{Side, Team, copy, copy_together, fitting};
 use crate::memory::Memory;
+use crate::output::{array_name, check_distinct, is_native, is_netcdf, is_text};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause, print};
-use crate::rearrange::is_netcdf;
 use crate::selection::Selection;
 use crate::text;
 use crate::tuning::TuningOptions;
-use crate::work::{Closing, closing};
+use crate::work::{Begun, Closing};
 
 /// Read a section of an array into a file, or print it
 ///
-/// The ending of FILE says what is written: .npy NumPy's format, .nc NetCDF, .oc outcore's,
-/// .txt or .csv text, anything else the plain bytes: elements in the order of
-/// the array's axes, each in this machine's byte order. An axis given by a
-/// single index is dropped from the output's shape.
+/// The ending of FILE says what is written: .npy, .oc, .zarr, .h5 and .nc arrays of these
+/// formats, as for 'create', .txt or .csv text, anything else the plain bytes: elements in the
+/// order of the array's axes, each in this machine's byte order. An axis given by a
+/// single index is dropped from the output's shape (in .zarr it stays, with one element).
 ///
 /// The ranks divide the section among themselves (but one alone prints text). A
 /// section that depends on
@@ -84,8 +83,13 @@ impl Read {
         Ok(())
     }
 
+    /// Whether it makes a file.
+    pub(crate) fn makes_file(&self) -> bool {
+        self.output != "-"
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
-        let (progress, peak, start) = (OnceLock::new(), PeakMemory::watch(), Instant::now());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let mut room = self.memory.room(comm, "reading")?;
             let array = Array::open_all(comm, &self.selection.array)?;
@@ -107,7 +111,7 @@ impl Read {
                     progress,
                 };
                 self.extract(&team, &from, &self.output)?;
-                return self.close(comm, (&array, &section), start, &peak);
+                return self.close(comm, (&array, &section), &begun);
             }
             let output = self.output.replace("%r", &rank.to_string());
             let team = Team {
@@ -116,7 +120,7 @@ impl Read {
                 progress,
             };
             self.extract_each(&team, &from, &output)?;
-            self.close(comm, (&array, &section), start, &peak)
+            self.close(comm, (&array, &section), &begun)
         })
     }
 
@@ -125,14 +129,12 @@ impl Read {
         &self,
         comm: &Comm,
         (array, section): (&Array, &Section),
-        start: Instant,
-        peak: &PeakMemory,
+        begun: &Begun,
     ) -> Result<()> {
         if !self.closing.json {
             return Ok(());
         }
-        let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-        let seconds = start.elapsed().as_secs_f64();
+        let ended = begun.end(comm)?;
         let bytes = section.count() * array.layout().element_size();
         let facts = [
             ("array", json!(array.name())),
@@ -140,11 +142,11 @@ impl Read {
             ("shape", json!(section.shape())),
             ("type", json!(array.element_type().name())),
             ("bytes", json!(bytes)),
+            ("gb_per_s", json!(ended.rate(bytes as f64))),
             ("output", json!(self.output)),
         ];
-        let facts = Map::from_iter(facts.map(|(name, value)| (name.to_owned(), value)));
         let told = match comm.rank() {
-            0 => print(&closing(facts, seconds, used)),
+            0 => print(&ended.json(facts)),
             _ => Ok(()),
         };
         Ok(comm.agree(told)?)
@@ -154,7 +156,7 @@ impl Read {
     fn extract_each(&self, team: &Team<'_>, from: &Side<'_>, output: &str) -> Result<()> {
         let (comm, array, section) = (team.comm, from.array, from.section);
         comm.agree(self.check_free(output))?;
-        if output == "-" || output.ends_with(".txt") || output.ends_with(".csv") {
+        if is_text(output) {
             let lines = text::Lines {
                 array,
                 section,
@@ -164,7 +166,8 @@ impl Read {
             return Ok(comm.agree(lines.write(output))?);
         }
         let descriptor = self.output_descriptor(array, section, output);
-        let name = output_name(&descriptor, output);
+        let name = array_name(&descriptor, output);
+        comm.agree(distinct(&self.selection.array, &name))?;
         let alone = comm.split(Some(comm.rank() as u64), 0)?;
         let alone = alone.expect("every rank has a colour");
         let mut room = team.room.clone();
@@ -190,7 +193,7 @@ impl Read {
     /// Collective: brings a section into `output`.
     fn extract(&self, team: &Team<'_>, from: &Side<'_>, output: &str) -> Result<()> {
         let (comm, array, section) = (team.comm, from.array, from.section);
-        if output == "-" || output.ends_with(".txt") || output.ends_with(".csv") {
+        if is_text(output) {
             let print = || {
                 self.check_free(output)?;
                 let lines = text::Lines {
@@ -209,7 +212,8 @@ impl Read {
         };
         comm.agree(free)?;
         let descriptor = self.output_descriptor(array, section, output);
-        let name = output_name(&descriptor, output);
+        let name = array_name(&descriptor, output);
+        check_distinct(comm, &[&self.selection.array], &name)?;
         let draft = Array::draft_all(comm, &name, &descriptor, self.force)?;
         let target = fitting(&draft, array)?.with_unit_axes(&section.shape())?;
         let mut room = team.room.clone();
@@ -237,7 +241,11 @@ impl Read {
     /// The output has the section's shape without the axes given by one
     /// index, and the array's axis order as far as its format allows.
     fn output_descriptor(&self, array: &Array, section: &Section, output: &str) -> ArrayDescriptor {
-        let dropped = self.selection.section.single_axes(array.shape().len());
+        let dropped = match has_chunks(output) {
+            // Chunks have the axes of their array.
+            true => Vec::new(),
+            false => self.selection.section.single_axes(array.shape().len()),
+        };
         let shape = section.shape();
         let kept: Vec<usize> = (0..shape.len())
             .filter(|axis| !dropped.contains(axis))
@@ -249,35 +257,20 @@ impl Read {
             .filter_map(|axis| kept.iter().position(|kept_axis| kept_axis == axis))
             .collect();
         let mut order = Order::from_slowest_first(&order);
-        if matches!(order, Order::Axes(_)) && output.ends_with(".npy") || is_netcdf(output) {
+        let in_rows = is_netcdf(output) || is_hdf5(output);
+        if matches!(order, Order::Axes(_)) && output.ends_with(".npy") || in_rows {
             order = Order::Row;
         }
         let mut descriptor = ArrayDescriptor::new(&shape, array.element_type())
             .layout(Arrangement { order, tile: None });
-        if is_netcdf(output)
-            && let Some(names) = &array.descriptor().axis_names
-        {
+        let has_names = in_rows || has_chunks(output);
+        if has_names && let Some(names) = &array.descriptor().axis_names {
             let names = kept.iter().filter_map(|axis| names.get(*axis).cloned());
             descriptor.axis_names = Some(names.collect());
         }
-        if output.ends_with(".oc") || is_netcdf(output) {
+        if is_native(output) || has_names {
             descriptor.attributes = array.descriptor().attributes.clone();
         }
         descriptor
     }
-}
-
-/// A file that is neither .npy nor .nc nor .oc becomes a plain one.
-pub(crate) fn output_name(descriptor: &ArrayDescriptor, output: &str) -> String {
-    let known = output.ends_with(".npy") || output.ends_with(".oc") || is_netcdf(output);
-    if known || output.starts_with("raw:") {
-        return output.into();
-    }
-    format!(
-        "raw:{output}?shape={}&type={}&layout={}&byteorder={}",
-        shape_text(&descriptor.shape),
-        descriptor.element_type,
-        descriptor.arrangement,
-        descriptor.byte_order
-    )
 }

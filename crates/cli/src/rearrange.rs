@@ -7,20 +7,21 @@ use std::time::Instant;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Error, Fit, LocalArray, MemoryBudget, Op, Order,
-    PeakMemory, RelayoutJob, RelayoutOutput, Result, shape_text,
+    Arrangement, Array, ArrayDescriptor, Comm, Error, Fit, LocalArray, MemoryBudget, Order,
+    RelayoutJob, RelayoutOutput, Result, shape_text,
 };
 use outcore_apps::Resources;
 use outcore_apps::diff::{Side, Tolerance, diff};
 use outcore_apps::stats::Part;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::bytes;
 use crate::chunks::{has_chunks, is_hdf5};
 use crate::memory::Memory;
+use crate::output::{is_native, is_netcdf};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
-use crate::work::{Closing, closing};
+use crate::work::{Begun, Closing, Ended, made_facts};
 
 /// The arguments.
 #[derive(Args)]
@@ -66,12 +67,9 @@ impl Rearrange {
         ranks: usize,
         wanted: impl Fn(&Array, &Comm) -> Result<Wanted> + Sync,
     ) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, verifying, begun) = (OnceLock::new(), OnceLock::new(), Begun::now());
         let budget = self.memory.budget();
-        let ranks = Ranks {
-            ranks: self.ranks.ranks.or(u32::try_from(ranks).ok()),
-        };
-        ranks.run(|comm| {
+        self.ranks.usually(ranks).run(|comm| {
             let source = Array::open_all(comm, &self.input)?;
             let Wanted {
                 axes,
@@ -118,48 +116,36 @@ impl Rearrange {
                 made?;
                 progress.finish();
             }
-            let seconds = start.elapsed().as_secs_f64();
+            let mut ended = begun.end_since(comm, start)?;
             if self.verify {
-                self.compare(comm, (&source, &axes), conversion, &budget)?;
+                self.compare(comm, (&source, &axes), conversion, &budget, &verifying)?;
+                ended.peak = begun.end(comm)?.peak;
             }
-            let peak = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-            let done = Done {
-                seconds,
-                rate: part * bytes as f64 / seconds / 1e9,
-                peak,
-            };
+            let moved = (part * bytes as f64) as u64;
             let told = match comm.rank() {
-                0 => self.tell(&done),
+                0 => self.tell(&ended, moved),
                 _ => Ok(()),
             };
             Ok(comm.agree(told)?)
         })
     }
 
-    /// Says what was made.
-    fn tell(&self, done: &Done) -> Result<()> {
+    /// Says what was made, and of how many bytes that moved.
+    fn tell(&self, ended: &Ended, moved: u64) -> Result<()> {
         let made = Array::open(&self.output)?;
         if self.closing.json {
-            let facts = [
+            let own = [
                 ("input", json!(self.input)),
-                ("output", json!(made.name())),
-                ("shape", json!(made.shape())),
-                ("type", json!(made.element_type().name())),
-                ("layout", json!(made.descriptor().arrangement.to_string())),
-                ("bytes", json!(made.layout().byte_len())),
-                ("gb_per_s", json!(done.rate)),
+                ("gb_per_s", json!(ended.rate(moved as f64))),
                 ("verified", json!(self.verify)),
             ];
-            let facts = Map::from_iter(facts.map(|(name, value)| (name.to_owned(), value)));
-            return print(&closing(facts, done.seconds, done.peak));
+            return print(&ended.json(own.into_iter().chain(made_facts(&made))));
         }
         print(&format!(
-            "{}{}; {:.2} s, {:.2} GB/s; peak memory {}\n",
+            "{}{}; {}\n",
             describe(&made),
             if self.verify { "; verified" } else { "" },
-            done.seconds,
-            done.rate,
-            bytes::show(done.peak)
+            ended.words(moved)
         ))
     }
 
@@ -170,6 +156,7 @@ impl Rearrange {
         (source, axes): (&Array, &[usize]),
         conversion: Option<Fit>,
         budget: &MemoryBudget,
+        progress: &OnceLock<Progress>,
     ) -> Result<()> {
         let made = Array::open_all(comm, &self.output)?;
         let turned = source.permuted(axes)?;
@@ -182,10 +169,16 @@ impl Rearrange {
             },
             axes: &order,
         });
-        let resources = Resources::of(budget.clone());
+        let bytes = whole.count() * source.layout().element_size() / comm.size() as u64;
+        let progress = Progress::shared(progress, "verifying", comm, bytes)?;
+        let resources = Resources {
+            budget: budget.clone(),
+            progress: Some(&|bytes| progress.add(bytes)),
+        };
         let sides = (&left, &right);
         let exact = Tolerance::default();
         let found = diff(comm, sides, &exact, conversion, &resources)?;
+        progress.finish();
         let Some(first) = found.first else {
             return Ok(());
         };
@@ -243,7 +236,7 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
         descriptor.fill_value = old.fill_value.clone();
         descriptor.axis_names = old.axis_names.clone();
     }
-    if output.trim_end_matches('/').ends_with(".oc") {
+    if is_native(output) {
         descriptor.checksums = old.checksums;
     }
     if is_hdf5(output) {
@@ -256,7 +249,7 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
             false => old.codecs.in_zarr3(),
         };
     }
-    if has_chunks(output) || is_hdf5(output) || output.trim_end_matches('/').ends_with(".oc") {
+    if has_chunks(output) || is_hdf5(output) || is_native(output) {
         descriptor.attributes = old.attributes.clone();
     }
     if is_netcdf(output) {
@@ -265,13 +258,6 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
         descriptor.attributes = old.attributes.clone();
     }
     descriptor
-}
-
-/// How it went.
-struct Done {
-    seconds: f64,
-    rate: f64,
-    peak: u64,
 }
 
 /// An array in a few words.
@@ -293,10 +279,4 @@ fn describe(made: &Array) -> String {
         made.descriptor().arrangement,
         bytes::show(made.layout().byte_len()),
     )
-}
-
-/// Whether this is a variable of a classic NetCDF file, which holds row order.
-pub(crate) fn is_netcdf(name: &str) -> bool {
-    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
-    file.ends_with(".nc")
 }

@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use outcore::{Error, Fault, Layout, Problem, Result, Verified};
+use clap::builder::NonEmptyStringValueParser;
+use outcore::{Fault, Layout, Problem, Result, Verified};
 use serde_json::{Value, json};
 
 use crate::bytes;
 use crate::ranks::print;
 use crate::verify::{Finding, Look, count_text, place_text};
+use crate::whole_file;
 
 /// List which blocks, bytes and sections of arrays are damaged
 ///
@@ -28,16 +30,25 @@ pub(crate) struct RepairReport {
     #[command(flatten)]
     look: Look,
     /// Write the report to FILE
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
     output: Option<String>,
+    /// Replace FILE if it exists
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 impl RepairReport {
     pub(crate) fn run(&self) -> Result<()> {
+        let file = self.output.as_deref().map(|file| (file, self.force));
         self.look.run(
+            file,
             |_, _| Ok(()),
             |findings, _| match &self.output {
                 Some(file) => write(file, findings, self.look.json),
+                // Of one that cannot be read, that is the error of the command.
+                None if !self.look.json && matches!(findings, [Finding { found: Err(_), .. }]) => {
+                    Ok(())
+                }
                 None => print(&report(findings, self.look.json)),
             },
         )
@@ -46,26 +57,22 @@ impl RepairReport {
 
 /// Writes the report to a file, in place of what it held when it is complete.
 pub(crate) fn write(file: &str, findings: &[Finding], json: bool) -> Result<()> {
-    let part = format!("{file}.part");
-    let written =
-        std::fs::write(&part, report(findings, json)).and_then(|()| std::fs::rename(&part, file));
-    written.map_err(|source| {
-        let _ = std::fs::remove_file(&part);
-        Error::File {
-            action: "write",
-            path: file.into(),
-            source,
-        }
-    })
+    whole_file::write_text(file, &report(findings, json))
 }
 
 fn report(findings: &[Finding], json: bool) -> String {
     if json {
         let arrays = findings.iter().map(|finding| match &finding.found {
             Ok((layout, verified)) => {
-                json!({ "name": finding.name, "faults": facts(layout, verified) })
+                json!({
+                    "array": finding.name,
+                    "name": finding.name,
+                    "faults": facts(layout, verified),
+                })
             }
-            Err(problem) => json!({ "name": finding.name, "problem": problem }),
+            Err(problem) => {
+                json!({ "array": finding.name, "name": finding.name, "problem": problem })
+            }
         });
         return format!("{:#}\n", json!({ "arrays": arrays.collect::<Vec<_>>() }));
     }

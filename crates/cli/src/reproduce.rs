@@ -1,7 +1,7 @@
 //! `outcore reproduce`: tables of the papers, run again on simulated storage.
 
 use clap::{Args, ValueEnum};
-use outcore::Result;
+use outcore::{Error, Result};
 use outcore_bench::{Agreement, Report, Table, reproduce};
 
 use crate::ranks::print;
@@ -108,21 +108,25 @@ impl Reproduce {
             None => Table::ALL.to_vec(),
             Some(name) => vec![name.table()],
         };
-        let mut texts = Vec::new();
         let mut reports = Vec::new();
         for table in tables {
+            if outcore::interrupted().is_some() {
+                return Err(Error::Interrupted);
+            }
             let report = reproduce(table)?;
-            texts.push(if self.csv {
+            let between = if reports.is_empty() { "" } else { "\n" };
+            let text = if self.csv {
                 report.csv()
             } else {
                 report.text()
-            });
+            };
+            print(&format!("{between}{text}"))?;
             reports.push((table, report));
         }
-        if self.table.is_none() && !self.csv {
-            texts.push(agreements(&reports));
+        match self.table.is_none() && !self.csv {
+            true => print(&format!("\n{}", agreements(&reports))),
+            false => Ok(()),
         }
-        print(&texts.join("\n"))
     }
 }
 

@@ -1,20 +1,19 @@
 //! `outcore scatter`: values from a file into elements at listed places.
 
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Array, Combine, Comm, Error, Inspector, Op, PeakMemory, Result, Section, Variable, reorder,
-    shape_text,
+    Array, Combine, Comm, Error, Inspector, Result, Section, Variable, reorder, shape_text,
 };
+use serde_json::json;
 
-use crate::bytes;
 use crate::gather::rounds_text;
 use crate::places::{IndexFile, Listed, Load, Rounds};
 use crate::progress::Progress;
 use crate::ranks::print;
+use crate::work::{Begun, Closing};
 
 /// Write values into elements at listed places, in any order
 ///
@@ -43,6 +42,8 @@ pub(crate) struct Scatter {
     /// Change what stands there instead of replacing it: add, min or max
     #[arg(long, value_name = "HOW")]
     combine: Option<Combine>,
+    #[command(flatten)]
+    closing: Closing,
 }
 
 /// What goes into the array.
@@ -63,9 +64,8 @@ impl Scatter {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.listed.ranks.run(|comm| {
-            let start = Instant::now();
             let array = comm.agree(Array::open_writable(&self.listed.array))?;
             let indices = comm.agree(self.listed.open(comm, &array))?;
             let axes = comm.agree(self.listed.indexed(&array))?;
@@ -101,11 +101,19 @@ impl Scatter {
             };
             target.fill(comm, progress)?;
             progress.finish();
-            let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-            let (seconds, moved) = (start.elapsed().as_secs_f64(), rounds.indices() * record);
+            let ended = begun.end(comm)?;
+            let moved = rounds.indices() * record;
             let told = match comm.rank() {
+                0 if self.closing.json => print(&ended.json([
+                    ("array", json!(array.name())),
+                    ("indices", json!(rounds.indices())),
+                    ("type", json!(array.element_type().name())),
+                    ("bytes", json!(moved)),
+                    ("rounds", json!(rounds.count(comm.size()))),
+                    ("gb_per_s", json!(ended.rate(moved as f64))),
+                ])),
                 0 => print(&format!(
-                    "{}: {} {}{}; {seconds:.2} s, {:.2} GB/s; peak memory {}\n",
+                    "{}: {} {}{}; {}\n",
                     array.name(),
                     match rounds.indices() {
                         1 => "1 index".into(),
@@ -116,8 +124,7 @@ impl Scatter {
                         Some(combine) => format!("combined by {}", combine.name()),
                     },
                     rounds_text(rounds.count(comm.size())),
-                    moved as f64 / seconds / 1e9,
-                    bytes::show(used)
+                    ended.words(moved)
                 )),
                 _ => Ok(()),
             };

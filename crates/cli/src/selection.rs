@@ -4,6 +4,18 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{Array, Comm, Error, Pattern, Result, Section};
 
+/// The number of an axis.
+pub(crate) fn parse_axis(text: &str) -> Result<usize, String> {
+    let axis = text.trim().parse();
+    axis.map_err(|_| format!("'{text}' is no axis; axes are numbers from 0, as in 0,2"))
+}
+
+/// What pseudo-random numbers begin with.
+pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
+    let seed = text.parse();
+    seed.map_err(|_| format!("'{text}' is no seed; seeds are whole numbers from 0"))
+}
+
 /// An array and a section of it.
 #[derive(Args)]
 pub(crate) struct Selection {

@@ -1,23 +1,26 @@
 //! `outcore stats`: what the numbers of a section come to.
 
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use clap::Args;
-use outcore::{Array, Comm, Error, Op, PeakMemory, Result, shape_text};
+use clap::builder::NonEmptyStringValueParser;
+use outcore::{Array, Result, shape_text};
 use outcore_apps::Resources;
 use outcore_apps::stats::{Answer, Bins, Extreme, Histogram, Part, Question, Value, stats};
 use serde_json::{Map, json};
 
 use crate::bytes;
+use crate::counted::counted;
 use crate::memory::Memory;
+use crate::output::{check_array, check_free};
 use crate::picture::histogram;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
-use crate::selection::Selection;
+use crate::selection::{Selection, parse_axis};
 use crate::stats_along::{Along, Which};
-use crate::work::{Closing, closing};
+use crate::whole_file;
+use crate::work::{Begun, Closing, Ended};
 
 /// Bins of a histogram if nobody says how many.
 const BINS: usize = 20;
@@ -33,7 +36,7 @@ const BINS: usize = 20;
 /// one follows, when the least and the largest number are known. A bin holds its
 /// lower edge, the last one its upper edge, too.
 ///
-/// With --axis there is one result for each position of the other axes, in f64.
+/// With --axes there is one result for each position of the other axes, in f64.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -41,8 +44,8 @@ Examples:
   outcore stats field.oc '::16, :' --memory 64MiB --ranks 2 --json
   outcore stats climate.zarr/t --bins 40 --range 250,310 --plot
   outcore stats field.npy --plot histogram.svg
-  outcore stats field.oc --axis 0 -o mean.npy
-  outcore stats field.oc --axis 0,1 --of max -o largest.npy")]
+  outcore stats field.oc --axes 0 -o mean.npy
+  outcore stats field.oc --axes 0,1 --of max -o largest.npy")]
 pub(crate) struct Stats {
     #[command(flatten)]
     selection: Selection,
@@ -56,13 +59,15 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     plot: Option<String>,
     /// Go along these axes, as in 0 or 0,2, for each position of the others
-    #[arg(long, value_delimiter = ',', conflicts_with_all = ["bins", "range", "plot"])]
+    #[arg(long = "axes", visible_alias = "axis", value_delimiter = ',', value_parser = parse_axis,
+          allow_hyphen_values = true, conflicts_with_all = ["bins", "range", "plot"])]
     axis: Vec<usize>,
     /// What goes into FILE
     #[arg(long, value_enum, default_value = "mean", requires = "output")]
     of: Which,
-    /// With --axis, the array to make, instead of a table
-    #[arg(short, long, value_name = "FILE", requires = "axis")]
+    /// With --axes, the array to make, instead of a table
+    #[arg(short, long, value_name = "FILE", requires = "axis",
+          value_parser = NonEmptyStringValueParser::new())]
     output: Option<String>,
     /// Replace FILE if it exists
     #[arg(long)]
@@ -92,8 +97,7 @@ fn parse_range(text: &str) -> Result<Range, String> {
 /// What is told at the end.
 pub(crate) struct Course<'a> {
     pub(crate) part: &'a Part<'a>,
-    pub(crate) seconds: f64,
-    pub(crate) peak: u64,
+    pub(crate) ended: Ended,
     pub(crate) passes: u64,
 }
 
@@ -105,6 +109,7 @@ impl Stats {
                 self.selection.section
             ));
         }
+        self.output.as_deref().map_or(Ok(()), check_array)?;
         match self.plot.as_deref() {
             Some(file) if file != "-" && !file.ends_with(".svg") => Err(format!(
                 "'{file}' must end in .svg; --plot alone draws into the terminal, and then \
@@ -112,6 +117,11 @@ impl Stats {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it makes an array.
+    pub(crate) fn makes_array(&self) -> bool {
+        self.output.is_some()
     }
 
     /// The histogram that is wanted.
@@ -124,9 +134,14 @@ impl Stats {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         let budget = self.memory.budget();
         self.ranks.run(|comm| {
+            let free = match (comm.rank(), self.plot.as_deref()) {
+                (0, Some(file)) if file != "-" => check_free(file, self.force),
+                _ => Ok(()),
+            };
+            comm.agree(free)?;
             let array = Array::open_all(comm, &self.selection.array)?;
             let section = self.selection.of_each(comm, &array)?;
             let part = Part {
@@ -156,7 +171,7 @@ impl Stats {
                 };
                 let told = along.run(comm, &part, &resources)?;
                 progress.finish();
-                let course = self.course(comm, &part, start, &peak)?;
+                let course = Course::of(&part, begun.end_since(comm, start)?);
                 let said = match comm.rank() {
                     0 => along.close(&course, told),
                     _ => Ok(()),
@@ -165,7 +180,7 @@ impl Stats {
             }
             let answer = stats(comm, &part, &Question { bins }, &resources)?;
             progress.finish();
-            let mut course = self.course(comm, &part, start, &peak)?;
+            let mut course = Course::of(&part, begun.end_since(comm, start)?);
             course.passes = answer.passes;
             let said = match comm.rank() {
                 0 => self.tell(&course, &answer),
@@ -175,32 +190,15 @@ impl Stats {
         })
     }
 
-    /// Collective: how it went.
-    fn course<'a>(
-        &self,
-        comm: &Comm,
-        part: &'a Part<'a>,
-        start: Instant,
-        peak: &PeakMemory,
-    ) -> Result<Course<'a>> {
-        let peak = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-        Ok(Course {
-            part,
-            seconds: start.elapsed().as_secs_f64(),
-            peak,
-            passes: 1,
-        })
-    }
-
     fn tell(&self, course: &Course<'_>, answer: &Answer) -> Result<()> {
         let picture = self.plot.as_deref().zip(answer.histogram.as_ref());
         if let Some((file, histogram)) = picture.filter(|(file, _)| *file != "-") {
-            let drawn = histogram::draw(&course.title(), histogram);
-            std::fs::write(file, drawn).map_err(|source| Error::File {
-                action: "write",
-                path: PathBuf::from(file),
-                source,
-            })?;
+            let left_out = match answer.summary.nans() {
+                0 => String::new(),
+                nans => format!(", {nans} NaN left out"),
+            };
+            let drawn = histogram::draw(&(course.title() + &left_out), histogram);
+            whole_file::write_text(file, &drawn)?;
         }
         if self.closing.json {
             return print(&course.json(answer));
@@ -225,7 +223,16 @@ pub(crate) fn number(value: Value) -> serde_json::Value {
     }
 }
 
-impl Course<'_> {
+impl<'a> Course<'a> {
+    /// Of one pass.
+    fn of(part: &'a Part<'a>, ended: Ended) -> Self {
+        Self {
+            part,
+            ended,
+            passes: 1,
+        }
+    }
+
     pub(crate) fn title(&self) -> String {
         let Part { array, section } = *self.part;
         let section = match *section == array.whole() {
@@ -243,16 +250,10 @@ impl Course<'_> {
     /// Time, speed and memory.
     pub(crate) fn closing_text(&self) -> String {
         format!(
-            "{} of data, {}; {:.2} s, {:.2} GB/s; peak memory {}\n",
+            "{} of data, {}; {}\n",
             bytes::show(self.bytes()),
-            if self.passes == 1 {
-                "1 pass"
-            } else {
-                "2 passes"
-            },
-            self.seconds,
-            (self.bytes() * self.passes) as f64 / self.seconds / 1e9,
-            bytes::show(self.peak)
+            counted(self.passes, "pass"),
+            self.ended.words(self.bytes() * self.passes)
         )
     }
 
@@ -268,6 +269,11 @@ impl Course<'_> {
             ("section", json!(section.to_string())),
             ("shape", json!(section.shape())),
             ("type", json!(array.element_type().name())),
+            ("passes", json!(self.passes)),
+            (
+                "gb_per_s",
+                json!(self.ended.rate((self.bytes() * self.passes) as f64)),
+            ),
         ];
         Map::from_iter(facts.map(|(name, value)| (name.to_owned(), value)))
     }
@@ -288,11 +294,6 @@ impl Course<'_> {
             ("mean", number(Value::Real(found.mean()))),
             ("deviation", number(Value::Real(found.deviation()))),
             ("sum", number(found.sum())),
-            ("passes", json!(answer.passes)),
-            (
-                "gb_per_s",
-                json!((self.bytes() * self.passes) as f64 / self.seconds / 1e9),
-            ),
         ];
         facts.extend(more.map(|(name, value)| (name.to_owned(), value)));
         if let Some(histogram) = &answer.histogram {
@@ -306,7 +307,7 @@ impl Course<'_> {
                 }),
             );
         }
-        closing(facts, self.seconds, self.peak)
+        self.ended.json(facts)
     }
 
     fn text(&self, answer: &Answer, drawn: bool) -> String {

@@ -1,4 +1,4 @@
-//! `outcore stats --axis`: a table, or an array with one of its columns.
+//! `outcore stats --axes`: a table, or an array with one of its columns.
 
 use clap::ValueEnum;
 use outcore::{Array, ArrayDescriptor, Comm, ElementType, Result, Section, SharedDraft, reorder};
@@ -6,10 +6,9 @@ use outcore_apps::Resources;
 use outcore_apps::stats::{Moments, Part, Value, along, check_axes};
 use serde_json::json;
 
+use crate::output::{array_name, check_distinct};
 use crate::ranks::print;
-use crate::read::output_name;
 use crate::stats::{Course, number};
-use crate::work::closing;
 
 /// What an array is made of.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -95,7 +94,8 @@ impl Along<'_> {
         let made = match self.output {
             Some(output) => {
                 let descriptor = ArrayDescriptor::new(&shape, ElementType::F64);
-                let name = output_name(&descriptor, output);
+                let name = array_name(&descriptor, output);
+                check_distinct(comm, &[part.array.name()], &name)?;
                 Some(Array::draft_all(comm, &name, &descriptor, self.force)?)
             }
             None => None,
@@ -162,7 +162,11 @@ impl Along<'_> {
                 index[*axis] = part.section.axes()[left[*axis]].index(position);
                 rest /= taken.count();
             }
-            let value = |column: Which| Value::Real(column.of(found));
+            let value = |column: Which| match column {
+                Which::Count => Value::Integer(found.count.into()),
+                Which::Nans => Value::Integer(found.nans.into()),
+                _ => Value::Real(column.of(found)),
+            };
             if self.json {
                 let mut row = serde_json::Map::new();
                 row.insert("at".into(), json!(index));
@@ -203,7 +207,7 @@ impl Along<'_> {
             facts.insert("output".into(), json!(output));
             facts.insert("of".into(), json!(self.of.name()));
         }
-        let object = closing(facts, course.seconds, course.peak);
+        let object = course.ended.json(facts);
         match (self.output, rows) {
             (Some(_), _) => print(&object),
             // The list of rows is still open, or was never begun.

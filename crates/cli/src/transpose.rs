@@ -4,6 +4,7 @@ use clap::Args;
 use outcore::{Arrangement, Array, Result, default_ranks};
 
 use crate::rearrange::{Rearrange, Wanted, like};
+use crate::selection::parse_axis;
 
 /// Make an array with the axes of another one in another order
 ///
@@ -21,7 +22,7 @@ pub(crate) struct Transpose {
     #[command(flatten)]
     rearrange: Rearrange,
     /// The axes of IN in the order of OUT, from 0 on [default: reversed]
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', value_parser = parse_axis, allow_hyphen_values = true)]
     axes: Option<Vec<usize>>,
     /// The layout of the output, as for 'create' [default: that of IN]
     #[arg(long)]

@@ -18,10 +18,13 @@ use serde_json::{Value, json};
 
 use crate::bytes;
 use crate::checkpoint::verify_checkpoints;
+use crate::counted::counted;
 use crate::memory::Memory;
+use crate::output::check_free;
 use crate::progress::Progress;
-use crate::ranks::{Ranks, cause, print};
+use crate::ranks::{Ranks, cause, is_interruption, print};
 use crate::repair_report;
+use crate::work::{Begun, Ended};
 
 /// Problems of one array that are shown; a report has all.
 const SHOWN: usize = 10;
@@ -44,8 +47,11 @@ pub(crate) struct Verify {
     #[command(flatten)]
     look: Look,
     /// Also write what 'repair-report' says to FILE
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
     report: Option<String>,
+    /// Replace FILE if it exists
+    #[arg(long, requires = "report")]
+    force: bool,
     /// Take blocks as they are that were being written in a crash, or all that are wrong
     #[arg(long, value_name = "WHICH")]
     accept: Option<Which>,
@@ -98,18 +104,23 @@ impl Finding {
 }
 
 impl Look {
-    /// Looks at everything; rank 0 tells with `tell`, which also gets the seconds.
+    /// Looks at everything; rank 0 tells with `tell`. `report` is a file that will be
+    /// written then, and whether it may be replaced.
     pub(crate) fn run(
         &self,
+        report: Option<(&str, bool)>,
         after: impl Fn(&Comm, &mut Finding) -> Result<()> + Sync,
-        tell: impl Fn(&[Finding], f64) -> Result<()> + Sync,
+        tell: impl Fn(&[Finding], &Ended) -> Result<()> + Sync,
     ) -> Result<()> {
         let progress = OnceLock::new();
-        let ranks = Ranks {
-            ranks: self.ranks.ranks.or(u32::try_from(default_ranks()).ok()),
-        };
+        let begun = Begun::now();
+        let ranks = self.ranks.usually(default_ranks());
         let budget = self.memory.budget();
         ranks.run(|comm| {
+            comm.agree(match (comm.rank(), report) {
+                (0, Some((file, force))) => check_free(file, force),
+                _ => Ok(()),
+            })?;
             let names = self.names(comm)?;
             // Each is open only while it is looked at: a container may hold many.
             let open = |name: &String| Array::open_all(comm, name);
@@ -125,11 +136,11 @@ impl Look {
                     let found = verify(comm, &array, &budget, &|bytes| progress.add(bytes))?;
                     Ok((array.layout().clone(), found))
                 });
-                let stopped = match (&found, interrupted()) {
-                    (Err(_), Some(_)) => Err(Error::Interrupted),
-                    _ => Ok(()),
-                };
-                comm.agree(stopped)?;
+                if let Err(error) = &found
+                    && is_interruption(error)
+                {
+                    return found.map(drop);
+                }
                 let mut finding = Finding {
                     // What is no good address may hold what lets one in.
                     name: match &found {
@@ -143,8 +154,9 @@ impl Look {
                 findings.push(finding);
             }
             progress.finish();
+            let ended = begun.end_since(comm, start)?;
             let told = match comm.rank() {
-                0 => tell(&findings, start.elapsed().as_secs_f64()),
+                0 => tell(&findings, &ended),
                 _ => Ok(()),
             };
             comm.agree(told)?;
@@ -219,16 +231,17 @@ impl Verify {
         if let [one] = &self.look.arrays[..]
             && is_checkpoint(one)
         {
-            let ranks = self.look.ranks.ranks;
-            return verify_checkpoints(one, self.look.json, Ranks { ranks });
+            return verify_checkpoints(one, self.look.json, self.look.ranks);
         }
+        let report = self.report.as_deref().map(|file| (file, self.force));
         self.look.run(
+            report,
             |comm, finding| self.accept(comm, finding),
-            |findings, seconds| {
+            |findings, ended| {
                 if let Some(file) = &self.report {
                     repair_report::write(file, findings, self.look.json)?;
                 }
-                self.tell(findings, seconds)
+                self.tell(findings, ended)
             },
         )
     }
@@ -260,7 +273,7 @@ impl Verify {
         Ok(())
     }
 
-    fn tell(&self, findings: &[Finding], seconds: f64) -> Result<()> {
+    fn tell(&self, findings: &[Finding], ended: &Ended) -> Result<()> {
         let sound = findings.iter().filter(|finding| !finding.is_bad()).count();
         let bytes = |finding: &Finding| match &finding.found {
             Ok((_, verified)) => verified.bytes,
@@ -272,16 +285,23 @@ impl Verify {
                 "arrays": findings.iter().map(facts).collect::<Vec<_>>(),
                 "sound": sound,
                 "bytes": total,
-                "seconds": seconds,
+                "gb_per_s": ended.rate(total as f64),
+                "seconds": ended.seconds,
+                "peak_memory_bytes": ended.peak,
             });
             return print(&format!("{all:#}\n"));
         }
+        if let [Finding { found: Err(_), .. }] = findings {
+            // That is the error of the command.
+            return Ok(());
+        }
         let mut text: String = findings.iter().map(lines).collect();
         text.push_str(&format!(
-            "{sound} of {} without fault; {} in {seconds:.2} s, {:.2} GB/s\n",
+            "{sound} of {} without fault; {} in {:.2} s, {:.2} GB/s\n",
             findings.len(),
             bytes::show(total),
-            total as f64 / seconds.max(1e-9) / 1e9
+            ended.seconds,
+            ended.rate(total as f64)
         ));
         print(&text)
     }
@@ -348,19 +368,26 @@ fn lines(finding: &Finding) -> String {
     };
     let mut text = String::new();
     if finding.accepted > 0 {
-        let blocks = finding.accepted;
-        text.push_str(&format!("{name}  {blocks} blocks were taken as they are\n"));
+        let blocks = counted(finding.accepted, "block");
+        text.push_str(&format!("{name}  {blocks} taken as found\n"));
     }
     if verified.faults.is_empty() {
+        let (fit, were) = match pieces {
+            1 => ("matches its checksum", "was"),
+            _ => ("match their checksums", "were"),
+        };
         text.push_str(&match checks {
             Checks::Blocks => {
-                format!("{name}  sound: {pieces} blocks of {each} match their checksums, {size}\n")
+                let blocks = counted(*pieces, "block");
+                format!("{name}  sound: {blocks} of {each} {fit}, {size}\n")
             }
             Checks::Chunks => {
-                format!("{name}  sound: {stored} chunks match their checksums{absent}, {size}\n")
+                let chunks = counted(stored, "chunk");
+                format!("{name}  sound: {chunks} {fit}{absent}, {size}\n")
             }
             Checks::Decoding => format!(
-                "{name}  no checksums: {stored} chunks were decoded without error{absent}, {size}\n"
+                "{name}  no checksums: {} {were} decoded without error{absent}, {size}\n",
+                counted(stored, "chunk")
             ),
             Checks::Nothing => {
                 format!("{name}  no checksums: read through without error, {size}\n")
@@ -397,7 +424,9 @@ fn lines(finding: &Finding) -> String {
 fn facts(finding: &Finding) -> Value {
     let (layout, verified) = match &finding.found {
         Ok(found) => found,
-        Err(problem) => return json!({ "name": finding.name, "problem": problem }),
+        Err(problem) => {
+            return json!({ "array": finding.name, "name": finding.name, "problem": problem });
+        }
     };
     let checks = match verified.checks {
         Checks::Blocks => "blocks",
@@ -406,6 +435,7 @@ fn facts(finding: &Finding) -> Value {
         Checks::Nothing => "none",
     };
     json!({
+        "array": finding.name,
         "name": finding.name,
         "checks": checks,
         "bytes": verified.bytes,

@@ -15,14 +15,14 @@ mod samples;
 mod scale;
 mod terminal;
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, Comm, Error, Result, Tuning, shape_text};
+use outcore::{Array, Comm, Result, Tuning, shape_text};
 
 use crate::memory::Memory;
+use crate::output::check_free;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 use crate::selection::Selection;
@@ -157,10 +157,8 @@ impl View {
     /// Fails if there is something that must not be replaced.
     fn check_free(&self) -> Result<()> {
         match &self.output {
-            Some(name) if !self.force && Path::new(name).symlink_metadata().is_ok() => Err(
-                Error::Invalid(format!("{name} exists already; --force replaces it")),
-            ),
-            _ => Ok(()),
+            Some(name) => check_free(name, self.force),
+            None => Ok(()),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use outcore::{Comm, Op, PeakMemory, Result};
+use outcore::{Array, Comm, Op, PeakMemory, Result};
 use outcore_apps::Resources;
 use serde_json::{Map, Value, json};
 
@@ -33,6 +33,10 @@ pub(crate) struct Closing {
 
 /// What to tell about work that is done.
 pub(crate) struct Done {
+    /// The arrays that it was made of, under the names that they have in JSON.
+    pub(crate) inputs: Vec<(&'static str, Value)>,
+    /// The array that was made.
+    pub(crate) output: String,
     /// What was done, without time and memory.
     pub(crate) told: String,
     /// How much it was.
@@ -49,7 +53,7 @@ impl Work<'_> {
         open: impl Fn(&Comm) -> Result<(S, u64)> + Sync,
         make: impl Fn(&Comm, &S, &Resources<'_>) -> Result<Done> + Sync,
     ) -> Result<()> {
-        let (progress, peak) = (OnceLock::new(), PeakMemory::watch());
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         let budget = self.memory.budget();
         self.ranks.run(|comm| {
             let (opened, bytes) = open(comm)?;
@@ -62,21 +66,23 @@ impl Work<'_> {
             };
             let done = make(comm, &opened, &resources)?;
             progress.finish();
-            let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-            let seconds = start.elapsed().as_secs_f64();
+            let ended = begun.end_since(comm, start)?;
+            let rate = ended.rate(done.amount);
             let said = match comm.rank() {
                 0 if self.json => {
-                    let unit = done.unit.replace('/', "_per_").to_lowercase();
-                    let mut facts = facts(done.told);
-                    facts.insert(unit, json!(done.amount / seconds / 1e9));
-                    print(&closing(facts, seconds, used))
+                    let unit = done.unit.replace('/', "_per_").replace(' ', "_");
+                    let unit = unit.to_lowercase();
+                    let own = [("done", done.told.into()), (&*unit, json!(rate))];
+                    let own = own.into_iter().chain(done.inputs);
+                    Array::open(&done.output)
+                        .and_then(|made| print(&ended.json(own.chain(made_facts(&made)))))
                 }
                 0 => print(&format!(
-                    "{}; {seconds:.2} s, {:.2} {}; peak memory {}\n",
+                    "{}; {:.2} s, {rate:.2} {}; peak memory {}\n",
                     done.told,
-                    done.amount / seconds / 1e9,
+                    ended.seconds,
                     done.unit,
-                    bytes::show(used)
+                    bytes::show(ended.peak)
                 )),
                 _ => Ok(()),
             };
@@ -85,14 +91,76 @@ impl Work<'_> {
     }
 }
 
-/// What was done, as JSON.
-fn facts(told: String) -> Map<String, Value> {
-    Map::from_iter([("done".to_owned(), told.into())])
+/// What JSON says of an array that was made.
+pub(crate) fn made_facts(made: &Array) -> [(&'static str, Value); 5] {
+    [
+        ("output", json!(made.name())),
+        ("shape", json!(made.shape())),
+        ("type", json!(made.element_type().name())),
+        ("layout", json!(made.descriptor().arrangement.to_string())),
+        ("bytes", json!(made.layout().byte_len())),
+    ]
 }
 
-/// The closing line as JSON: facts, the time and the memory used.
-pub(crate) fn closing(mut facts: Map<String, Value>, seconds: f64, peak: u64) -> String {
-    facts.insert("seconds".into(), json!(seconds));
-    facts.insert("peak_memory_bytes".into(), json!(peak));
-    format!("{}\n", Value::Object(facts))
+/// A run from its beginning.
+pub(crate) struct Begun {
+    start: Instant,
+    peak: PeakMemory,
+}
+
+/// What a run has taken.
+pub(crate) struct Ended {
+    pub(crate) seconds: f64,
+    /// Bytes of the process that used most.
+    pub(crate) peak: u64,
+}
+
+impl Begun {
+    pub(crate) fn now() -> Self {
+        Self {
+            start: Instant::now(),
+            peak: PeakMemory::watch(),
+        }
+    }
+
+    /// Collective: what it has taken until now.
+    pub(crate) fn end(&self, comm: &Comm) -> Result<Ended> {
+        self.end_since(comm, self.start)
+    }
+
+    /// Collective: the same, if the time began later.
+    pub(crate) fn end_since(&self, comm: &Comm, start: Instant) -> Result<Ended> {
+        let peak = comm.all_reduce(&[self.peak.bytes().unwrap_or(0)], Op::Max)?[0];
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Ended { seconds, peak })
+    }
+}
+
+impl Ended {
+    /// An amount in a second, in billions.
+    pub(crate) fn rate(&self, amount: f64) -> f64 {
+        amount / self.seconds / 1e9
+    }
+
+    /// The end of a closing line, for so many bytes.
+    pub(crate) fn words(&self, bytes: u64) -> String {
+        format!(
+            "{:.2} s, {:.2} GB/s; peak memory {}",
+            self.seconds,
+            self.rate(bytes as f64),
+            bytes::show(self.peak)
+        )
+    }
+
+    /// The closing line as JSON: facts, the time and the memory used.
+    pub(crate) fn json<N: Into<String>>(
+        &self,
+        facts: impl IntoIterator<Item = (N, Value)>,
+    ) -> String {
+        let facts = facts.into_iter();
+        let mut all = Map::from_iter(facts.map(|(name, value)| (name.into(), value)));
+        all.insert("seconds".into(), json!(self.seconds));
+        all.insert("peak_memory_bytes".into(), json!(self.peak));
+        format!("{}\n", Value::Object(all))
+    }
 }

@@ -5,17 +5,20 @@ use std::sync::OnceLock;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Arrangement, Array, ByteOrder, Direction, Error, Fill, Order, Result, Section, Tuning,
+    Arrangement, Array, ByteOrder, Comm, Direction, Error, Fill, Order, Result, Section, Tuning,
     shape_text,
 };
+use serde_json::json;
 
 use crate::copy::{Side, Team, copy, copy_together};
-use crate::create::fill_section;
+use crate::create::{check_fill, fill_section};
 use crate::memory::Memory;
+use crate::output::has_format;
 use crate::progress::Progress;
-use crate::ranks::Ranks;
-use crate::selection::Selection;
+use crate::ranks::{Ranks, print};
+use crate::selection::{Selection, parse_seed};
 use crate::tuning::TuningOptions;
+use crate::work::{Begun, Closing};
 
 /// Write into a section of an array, from a file or with made-up values
 ///
@@ -37,8 +40,10 @@ pub(crate) struct Write {
     #[command(flatten)]
     values: Values,
     /// The seed of --fill random
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = parse_seed, allow_hyphen_values = true)]
     seed: u64,
+    #[command(flatten)]
+    closing: Closing,
     #[command(flatten)]
     tuning: TuningOptions,
     #[command(flatten)]
@@ -60,7 +65,7 @@ struct Values {
 
 impl Write {
     pub(crate) fn run(&self) -> Result<()> {
-        let progress = OnceLock::new();
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let mut room = self.memory.room(comm, "writing")?;
             let array = comm.agree(Array::open_writable(&self.selection.array))?;
@@ -86,10 +91,32 @@ impl Write {
                 section: &section,
             };
             match &self.values.from {
-                Some(file) if each => self.copy_each(&team, &to, file),
-                _ => Ok(comm.agree(self.fill_or_copy(&team, &to))?),
+                Some(file) if each => self.copy_each(&team, &to, file)?,
+                _ => comm.agree(self.fill_or_copy(&team, &to))?,
             }
+            if self.closing.json {
+                self.tell(comm, &to, &begun)?;
+            }
+            Ok(())
         })
+    }
+
+    /// Collective: tells what was written, by rank 0 where each has its own.
+    fn tell(&self, comm: &Comm, to: &Side<'_>, begun: &Begun) -> Result<()> {
+        let ended = begun.end(comm)?;
+        let bytes = to.section.count() * to.array.layout().element_size();
+        let told = match comm.rank() {
+            0 => print(&ended.json([
+                ("array", json!(to.array.name())),
+                ("section", json!(to.section.to_string())),
+                ("shape", json!(to.section.shape())),
+                ("type", json!(to.array.element_type().name())),
+                ("bytes", json!(bytes)),
+                ("gb_per_s", json!(ended.rate(bytes as f64))),
+            ])),
+            _ => Ok(()),
+        };
+        Ok(comm.agree(told)?)
     }
 
     /// Collective: writes the section of each rank from its own file.
@@ -113,7 +140,7 @@ impl Write {
                 Fill::Random(_) => Fill::Random(self.seed),
                 other => other.clone(),
             };
-            fill.check(to.array.element_type())?;
+            check_fill(&fill, to.array)?;
             return fill_section(team, to.array, to.section, &fill);
         }
         let Some(file) = &self.values.from else {
@@ -133,9 +160,8 @@ impl Write {
 
 /// Opens the file with the values and checks that they fit.
 fn open_source(file: &str, array: &Array, section: &Section) -> Result<Array> {
-    let described = file.starts_with("raw:") || file.ends_with(".npy") || file.ends_with(".oc");
     let shape = section.shape();
-    let source = if described {
+    let source = if has_format(file) {
         Array::open(file)?
     } else {
         let plain = Arrangement {

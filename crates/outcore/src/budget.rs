@@ -35,7 +35,7 @@ const UNKNOWN: u64 = 1 << 30;
 /// let error = budget.require(12 << 20, "the sweep").unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "the sweep needs at least 12 MiB of memory, but the budget is 4 MiB"
+///     "the sweep needs at least 12 MiB of memory, but the budget is 4 MiB; give more (--memory)"
 /// );
 /// # Ok::<(), outcore::Error>(())
 /// ```
@@ -191,7 +191,7 @@ mod tests {
         let message = share.require(3 << 20, "the sweep").unwrap_err().to_string();
         assert_eq!(
             message,
-            "the sweep needs at least 12 MiB of memory, but the budget is 8 MiB"
+            "the sweep needs at least 12 MiB of memory, but the budget is 8 MiB; give more (--memory)"
         );
     }
 

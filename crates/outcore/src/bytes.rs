@@ -13,6 +13,9 @@ pub(crate) fn least_text(bytes: u64) -> String {
 }
 
 fn text(bytes: u64, rounded: fn(f64) -> f64) -> String {
+    if bytes == 1 {
+        return "1 byte".into();
+    }
     if bytes < 1024 {
         return format!("{bytes} bytes");
     }
@@ -39,6 +42,7 @@ mod tests {
     fn amounts() {
         assert_eq!(bytes_text(1 << 30), "1 GiB");
         assert_eq!(bytes_text(1_500_000), "1.43 MiB");
+        assert_eq!(bytes_text(1), "1 byte");
         assert_eq!(bytes_text(7), "7 bytes");
         assert_eq!(bytes_text(u64::MAX), "16 EiB");
         assert_eq!(bytes_text((1 << 20) + 1), "1.00 MiB");

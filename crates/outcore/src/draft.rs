@@ -486,8 +486,8 @@ fn check_free(name: &str, place: &Location, replace: bool) -> Result<()> {
     }
     Err(Error::format(
         name,
-        "what has this name now is neither a plain file nor an array of the same kind (or a file \
-         with more than this dataset in it), so it is not replaced",
+        "there is something else of this name (a directory, another format, or a file with other \
+         datasets), which --force does not replace; remove it or take another name",
     ))
 }
 

@@ -76,7 +76,7 @@ pub enum Error {
     },
     /// A memory budget that is too small.
     #[error(
-        "{purpose} needs at least {} of memory, but the budget is {}",
+        "{purpose} needs at least {} of memory, but the budget is {}; give more (--memory)",
         least_text(*least), bytes_text(*limit)
     )]
     Memory {

@@ -141,7 +141,15 @@ fn scramble(value: u64) -> u64 {
 
 fn value<T: FillElement>(text: &str) -> Result<T> {
     T::from_text(text)
+        .filter(|value| value.is_in_range() || names_infinity(text))
         .ok_or_else(|| Error::Invalid(format!("'{text}' is not a value of type {}", T::TYPE)))
+}
+
+/// Whether a text asks for an infinity or NaN, rather than for a number that is too
+/// large for its type.
+fn names_infinity(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains("inf") || text.contains("nan")
 }
 
 /// How an element is made from an index, from random bits and from text.
@@ -149,6 +157,10 @@ pub(crate) trait FillElement: Element {
     fn from_index(index: u64) -> Self;
     fn from_random(bits: u64) -> Self;
     fn from_text(text: &str) -> Option<Self>;
+    /// Whether it is no infinity, which stands for what its type has no number for.
+    fn is_in_range(&self) -> bool {
+        true
+    }
 }
 
 macro_rules! integers {
@@ -183,6 +195,9 @@ impl FillElement for f64 {
     fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()
     }
+    fn is_in_range(&self) -> bool {
+        self.is_finite()
+    }
 }
 
 impl FillElement for f32 {
@@ -195,6 +210,9 @@ impl FillElement for f32 {
     fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()
     }
+    fn is_in_range(&self) -> bool {
+        self.is_finite()
+    }
 }
 
 impl FillElement for f16 {
@@ -206,6 +224,9 @@ impl FillElement for f16 {
     }
     fn from_text(text: &str) -> Option<Self> {
         text.parse().ok().map(Self::from_f64)
+    }
+    fn is_in_range(&self) -> bool {
+        self.is_finite()
     }
 }
 
@@ -236,6 +257,9 @@ macro_rules! complex {
             }
             fn from_text(text: &str) -> Option<Self> {
                 text.parse().ok()
+            }
+            fn is_in_range(&self) -> bool {
+                self.is_finite()
             }
         }
     )*};

@@ -40,6 +40,7 @@ mod codec;
 mod collective;
 mod convert;
 mod descriptor;
+mod distinct;
 mod distributed;
 mod draft;
 mod element;
@@ -78,6 +79,7 @@ pub use collective::{
 };
 pub use convert::{Fit, convert};
 pub use descriptor::{ArrayDescriptor, Stripes};
+pub use distinct::distinct;
 pub use distributed::DistributedArray;
 pub use draft::{Draft, SharedDraft};
 pub use element::{ByteOrder, Element, ElementType};

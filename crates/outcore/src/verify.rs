@@ -424,5 +424,7 @@ pub(crate) fn accept_unfinished(array: &Array, distrust: &dyn Fn() -> Result<()>
     if damaged {
         distrust()?;
     }
-    Ok(wrong.into_iter().try_for_each(|block| checked.accept(block))?)
+    Ok(wrong
+        .into_iter()
+        .try_for_each(|block| checked.accept(block))?)
 }

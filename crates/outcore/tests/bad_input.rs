@@ -142,7 +142,7 @@ fn what_is_no_array_is_never_replaced() {
     let descriptor = ArrayDescriptor::new(&[4], ElementType::F32);
     let refused = message(Array::draft(&name, &descriptor, true));
     assert!(
-        refused.contains("not replaced") && refused.contains("keep.oc"),
+        refused.contains("does not replace") && refused.contains("keep.oc"),
         "{refused}"
     );
     assert!(Path::new(&name).join("diary.txt").exists());

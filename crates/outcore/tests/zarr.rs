@@ -321,7 +321,9 @@ fn a_shard_is_replaced_while_it_is_open() {
         };
         assert_eq!(part(&reader, "0, 0"), [1]);
         // Its chunks have other lengths now.
-        let new: Vec<i32> = (0..64i32).map(|at| at.wrapping_mul(-1_640_531_527)).collect();
+        let new: Vec<i32> = (0..64i32)
+            .map(|at| at.wrapping_mul(-1_640_531_527))
+            .collect();
         writer.write(&writer.whole(), &new).unwrap();
         assert_eq!(part(&reader, "4:, 4:"), [1; 16], "{codecs}");
         assert_eq!(part(&writer, ":, :"), new, "{codecs}");

@@ -133,7 +133,13 @@ impl Address {
 
 /// Whether a query is a signature.
 fn signs(query: &str) -> bool {
-    const ALONE: [&str; 5] = ["sig", "signature", "awsaccesskeyid", "googleaccessid", "token"];
+    const ALONE: [&str; 5] = [
+        "sig",
+        "signature",
+        "awsaccesskeyid",
+        "googleaccessid",
+        "token",
+    ];
     query.split(['&', '?']).any(|setting| {
         let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
         let name = name.to_ascii_lowercase();

@@ -98,7 +98,9 @@ pub trait Objects: Debug + Send + Sync {
 pub(crate) fn too_long(length: u64, most: u64) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("it has {length} bytes, and cannot have more than {most}; it is damaged, or no part of this"),
+        format!(
+            "it has {length} bytes, and cannot have more than {most}; it is damaged, or no part of this"
+        ),
     )
 }
 

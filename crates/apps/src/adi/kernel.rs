@@ -1,4 +1,7 @@
 //! [`Implicit`]: steps along one axis of a tile, several in a row.
+//!
+//! Heat falls off by a factor from element to element, so far from it there is less
+//! than any normal number can say: that is zero here.
 
 use crate::float::Float;
 use crate::lines::{LineKernel, Piece};
@@ -55,7 +58,7 @@ impl<T: Float> Line<T> {
                 if last {
                     right = right + self.half * next[line];
                 }
-                now[line] = (right + self.half * done[line]) * pivot;
+                now[line] = ((right + self.half * done[line]) * pivot).normal_or_zero();
                 before[line] = old;
             }
         }
@@ -65,7 +68,7 @@ impl<T: Float> Line<T> {
             let (now, next) = (&mut now[..count], &next[..count]);
             let factor = self.factors[at];
             for (now, next) in now.iter_mut().zip(next) {
-                *now = *now + factor * *next;
+                *now = (*now + factor * *next).normal_or_zero();
             }
         }
     }

@@ -6,7 +6,7 @@
 //! elements of the result and [`DEPTH`] of what is summed over. That costs a few
 //! percent of the largest speed at most. Threads take the next tile when they
 //! are done with one, so one that is held up (by a reader on the same core)
-//! holds up nobody else.
+//! holds up nobody else. After a signal they take none.
 //!
 //! Invariant: tiles of the result are disjoint, and each is one thread's.
 
@@ -136,7 +136,11 @@ pub(crate) fn multiply_add<T: Number>(
         }
         work.take_tiles();
     });
-    Ok(())
+    match outcore::interrupted() {
+        // Tiles may be missing.
+        Some(_) => Err(Error::Interrupted),
+        None => Ok(()),
+    }
 }
 
 /// The result, of which each thread writes tiles of its own.
@@ -165,7 +169,7 @@ impl<T: Number> Work<'_, T> {
         let tiles = m.div_ceil(self.tile) * across;
         loop {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
-            if at >= tiles {
+            if at >= tiles || outcore::interrupted().is_some() {
                 return;
             }
             self.multiply_tile(at / across * self.tile, at % across * self.tile);
@@ -179,6 +183,9 @@ impl<T: Number> Work<'_, T> {
         let (rows, columns) = (self.tile.min(m - row), self.tile.min(n - column));
         let place = row as isize * c_down + column as isize * c_right;
         for from in (0..k).step_by(DEPTH) {
+            if outcore::interrupted().is_some() {
+                return;
+            }
             let depth = DEPTH.min(k - from);
             let keep = self.before == Before::AddedTo || from > 0;
             // SAFETY: rows `row..row + rows` and columns `column..column +

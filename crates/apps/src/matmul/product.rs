@@ -74,10 +74,11 @@ pub fn product_shape(a: &Array, b: &Array) -> Result<[u64; 2]> {
     }
     if a.element_type() != b.element_type() {
         return Err(Error::Invalid(format!(
-            "{} and {} hold elements of different types; 'outcore convert' does not change types, \
-             so make one of them anew",
+            "{} and {} hold elements of different types; 'outcore convert IN OUT --type {}' makes \
+             the second like the first",
             text(a),
-            text(b)
+            text(b),
+            a.element_type()
         )));
     }
     let ([m, k], [below, n]) = ([a.shape()[0], a.shape()[1]], [b.shape()[0], b.shape()[1]]);

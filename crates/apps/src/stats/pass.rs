@@ -99,7 +99,17 @@ fn stats_of<T: Number>(
     let mut passes = 1;
     if let (Some(bins), None) = (bins, &histogram) {
         let limit = |extreme: Option<Extreme>| extreme.map_or(0.0, |at| at.value.as_f64());
-        let mut found = Histogram::new(bins.count, (limit(all.least()), limit(all.most())))?;
+        let limits = (limit(all.least()), limit(all.most()));
+        if !(limits.1 - limits.0).is_finite() {
+            return Err(Error::Invalid(format!(
+                "{} reaches from {} to {}, too far for a histogram of all of it; --range LOW,HIGH \
+                 says between which numbers to count",
+                part.array.name(),
+                limits.0,
+                limits.1
+            )));
+        }
+        let mut found = Histogram::new(bins.count, limits)?;
         let outcome = reader.each::<T>(resources, |_, values| found.add(values));
         comm.agree(outcome)?;
         histogram = Some(found);

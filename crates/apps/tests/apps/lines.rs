@@ -389,3 +389,37 @@ fn what_makes_no_sense_is_refused() {
         .contains("NaN")
     );
 }
+
+#[test]
+fn heat_falls_to_zero_and_not_to_subnormal_numbers() {
+    // From one warm edge heat falls by a factor in each element, below all numbers.
+    fn cold<T: Element + Pod + Into<f64>>(one: T, least: f64) {
+        let length = 2000;
+        let mut values = vec![T::zeroed(); length];
+        values[0] = one;
+        let descriptor = ArrayDescriptor::new(&[length as u64], T::TYPE);
+        let like = || Arc::new(MemoryStore::from(bytemuck::cast_slice(&values).to_vec()));
+        let source = Array::in_store("warm", &descriptor, like()).unwrap();
+        let target = Array::in_store("later", &descriptor, like()).unwrap();
+        let heat = Heat {
+            steps: 3,
+            ratio: 0.5,
+        };
+        outcore::run(1, |comm| {
+            let resources = Resources::of(MemoryBudget::of(4 << 20));
+            solve_heat(comm, &source, &target, &heat, &resources)
+        })
+        .unwrap();
+        let mut found = vec![T::zeroed(); length];
+        target.read(&target.whole(), &mut found).unwrap();
+        let found: Vec<f64> = found.into_iter().map(Into::into).collect();
+        assert!(found[1] > 0.0 && found[length - 2] == 0.0);
+        assert!(
+            found
+                .iter()
+                .all(|value| *value == 0.0 || value.abs() >= least)
+        );
+    }
+    cold(1.0f32, f32::MIN_POSITIVE.into());
+    cold(1.0f64, f64::MIN_POSITIVE);
+}

@@ -47,16 +47,8 @@ impl AllToAllBench {
             algorithms: self.algorithms()?,
             repeats: self.repeat.into(),
         };
-        let asked = self.ranks.ranks.map(|ranks| ranks as usize);
-        let ranks = asked.unwrap_or_else(outcore::default_ranks);
         let lines = std::sync::Mutex::new(Vec::new());
-        let ranks = Ranks {
-            ranks: match outcore::under_launcher() {
-                true => self.ranks.ranks,
-                false => u32::try_from(ranks).ok(),
-            },
-        };
-        ranks.run(|comm| {
+        self.ranks.usually(outcore::default_ranks()).run(|comm| {
             let found = all_to_all(comm, &options)?;
             if comm.rank() == 0 {
                 let mut lines = lines.lock().unwrap_or_else(|error| error.into_inner());

@@ -14,6 +14,7 @@ use crate::create::{Shape, parse_shape_argument};
 use crate::picture::chart;
 use crate::ranks::Ranks;
 use crate::tuning::Op;
+use crate::whole_file;
 
 /// All ranks move their sections at once, by every way and beside other systems
 ///
@@ -119,11 +120,7 @@ impl Collective {
         }
         eprint!("{}", collective_summary(&lines));
         if let Some(file) = &self.svg {
-            std::fs::write(file, chart::draw(&lines)).map_err(|source| Error::File {
-                action: "write",
-                path: file.into(),
-                source,
-            })?;
+            whole_file::write_text(file, &chart::draw(&lines))?;
         }
         Ok(lines)
     }

@@ -61,12 +61,7 @@ impl Global {
             return self.beside_peers(&options);
         }
         // Another rank to own what rank 0 works on.
-        let ranks = Ranks {
-            ranks: match outcore::under_launcher() {
-                true => self.ranks.ranks,
-                false => self.ranks.ranks.or(Some(2)),
-            },
-        };
+        let ranks = self.ranks.usually(2);
         let lines = std::sync::Mutex::new(Vec::new());
         ranks.run(|comm| {
             let found = global(comm, &options)?;

@@ -58,12 +58,7 @@ impl Gpc {
             peers: self.peers.then_some(directory),
             repeats: self.repeat.into(),
         };
-        let ranks = Ranks {
-            ranks: match outcore::under_launcher() {
-                true => self.ranks.ranks,
-                false => self.ranks.ranks.or(Some(2)),
-            },
-        };
+        let ranks = self.ranks.usually(2);
         let lines = Mutex::new(Vec::new());
         ranks.run(|comm| {
             let found = gpc(comm, &options)?;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Series, unfinished_text};
 use crate::bytes;
 use crate::progress::Progress;
-use crate::ranks::{Ranks, print};
+use crate::ranks::{Ranks, is_interruption, print};
 
 /// Compare the data of checkpoints with their checksums
 ///
@@ -70,10 +70,7 @@ impl Verify {
 
     pub(super) fn run(&self) -> Result<()> {
         let progress = OnceLock::new();
-        let ranks = Ranks {
-            ranks: self.ranks.ranks.or(u32::try_from(default_ranks()).ok()),
-        };
-        ranks.run(|comm| {
+        self.ranks.usually(default_ranks()).run(|comm| {
             let (mut findings, checkpoints) = self.find(comm)?;
             let total: u64 = checkpoints.iter().map(Checkpoint::bytes).sum();
             let share = total / comm.size() as u64;
@@ -190,6 +187,7 @@ impl Verify {
 fn examine(comm: &Comm, checkpoint: &Checkpoint, progress: &Progress) -> Result<Finding> {
     let (problem, damage) = match checkpoint.damage(comm, &|bytes| progress.add(bytes)) {
         Ok(damage) => (damage.first().map(Damage::to_string), damage),
+        Err(error) if is_interruption(&error) => return Err(error),
         // On all ranks, which go on.
         Err(Error::Transport(TransportError::Agreed { cause, .. })) => (Some(cause), Vec::new()),
         Err(error) => return Err(error),

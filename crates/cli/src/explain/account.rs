@@ -1,6 +1,6 @@
 //! [`Account`]: what is known about the access of one rank.
 
-use outcore::{Array, Direction, Error, Estimate, Plan, Result, Section};
+use outcore::{Array, Direction, Error, Estimate, Plan, Result, Section, Strategy};
 
 /// More requests than this are not counted one by one.
 const MOST_COUNTED: u64 = 1 << 20;
@@ -18,10 +18,13 @@ pub(crate) struct Account {
     /// Bytes that the plan moves.
     pub(crate) moved: u64,
     pub(crate) plan: Plan,
-    /// What each strategy would take, the fastest first.
+    /// What each strategy would take, the fastest first; none of chunks that are decoded,
+    /// for which there is no other way.
     pub(crate) estimates: Vec<Estimate>,
     /// The seconds that they took, as far as they were measured.
     pub(crate) measured: Vec<Option<f64>>,
+    /// The seconds of a plan without an estimate, if they were measured.
+    pub(crate) took: Option<f64>,
 }
 
 impl Account {
@@ -34,7 +37,10 @@ impl Account {
         let wrong = |error: outcore::GeometryError| Error::Invalid(error.to_string());
         let (runs, useful) = array.layout().runs(&section).map_err(wrong)?.totals();
         let plan = array.plan(&section, direction)?;
-        let estimates = array.estimates(&section, direction)?;
+        let estimates = match plan.strategy() {
+            Strategy::Chunked => Vec::new(),
+            _ => array.estimates(&section, direction)?,
+        };
         let mut account = Self {
             rank,
             section,
@@ -45,6 +51,7 @@ impl Account {
             measured: vec![None; estimates.len()],
             plan,
             estimates,
+            took: None,
         };
         let expected = account
             .chosen()
@@ -66,7 +73,13 @@ impl Account {
 
     /// The measured seconds of the strategy of the plan.
     pub(crate) fn chosen_measured(&self) -> Option<f64> {
-        self.position().and_then(|at| self.measured[at])
+        let known = self.position().and_then(|at| self.measured[at]);
+        known.or(self.took)
+    }
+
+    /// Whether anything is known about its time.
+    pub(crate) fn has_time(&self) -> bool {
+        self.chosen().is_some() || self.took.is_some()
     }
 
     fn position(&self) -> Option<usize> {

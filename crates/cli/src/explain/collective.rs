@@ -146,7 +146,7 @@ impl Together {
             json!({
                 "way": estimate.way.to_string(),
                 "domains": estimate.domains.map(|kind| kind.to_string()),
-                "seconds": estimate.seconds,
+                "predicted_s": estimate.seconds,
             })
         });
         json!({

@@ -54,6 +54,11 @@ impl Explain {
                 let took = self.measure_ranks(&[(&account.section, strategy)])?;
                 account.measured[at] = Some(took[0]);
             }
+            if account.estimates.is_empty() {
+                let strategy = account.plan.strategy();
+                let took = self.measure_ranks(&[(&account.section, strategy)])?;
+                account.took = Some(took[0]);
+            }
             return Ok(());
         }
         let accesses: Vec<_> = accounts
@@ -67,8 +72,9 @@ impl Explain {
                 .estimates
                 .iter()
                 .position(|e| e.strategy == strategy);
-            if let Some(at) = found {
-                account.measured[at] = Some(seconds);
+            match found {
+                Some(at) => account.measured[at] = Some(seconds),
+                None => account.took = Some(seconds),
             }
         }
         Ok(())

@@ -30,16 +30,20 @@ impl Explain {
         ]);
         page.element("h2", "Picture");
         page.drawing("paper", &picture.draw()?);
-        page.element("h2", "Time line");
-        page.drawing("paper", &self.timeline(array, accounts)?);
-        page.note(
-            "How long a single request takes is not known: the time of a rank is shared out among \
-             its requests by their bytes. What is too short to be seen is drawn together.",
-        );
+        if accounts.iter().any(Account::has_time) {
+            page.element("h2", "Time line");
+            page.drawing("paper", &self.timeline(array, accounts)?);
+            page.note(
+                "How long a single request takes is not known: the time of a rank is shared out \
+                 among its requests by their bytes. What is too short to be seen is drawn together.",
+            );
+        }
         match accounts {
             [account] => {
                 page.element("h2", "Strategies");
-                strategies(&mut page, account);
+                if !account.estimates.is_empty() {
+                    self.strategies(&mut page, account);
+                }
                 page.element("p", self.reason(account).trim_end());
             }
             _ => {
@@ -82,23 +86,23 @@ impl Explain {
             },
         }
     }
-}
 
-fn strategies(page: &mut Page, account: &Account) {
-    let estimates = account.estimates.iter().zip(&account.measured);
-    let rows = estimates.map(|(estimate, measured)| {
-        let chosen = estimate.strategy == account.plan.strategy();
-        vec![
-            estimate.strategy.to_string(),
-            estimate.requests.to_string(),
-            bytes::show(estimate.bytes),
-            time(estimate.seconds),
-            measured.map_or(String::new(), time),
-            if chosen { "chosen" } else { "" }.into(),
-        ]
-    });
-    let heads = ["strategy", "requests", "bytes", "predicted", "measured", ""];
-    page.table(&heads, &rows.collect::<Vec<_>>());
+    fn strategies(&self, page: &mut Page, account: &Account) {
+        let estimates = account.estimates.iter().zip(&account.measured);
+        let rows = estimates.map(|(estimate, measured)| {
+            let chosen = estimate.strategy == account.plan.strategy();
+            vec![
+                estimate.strategy.to_string(),
+                estimate.requests.to_string(),
+                bytes::show(estimate.bytes),
+                time(estimate.seconds),
+                measured.map_or(String::new(), time),
+                if chosen { self.mark() } else { "" }.into(),
+            ]
+        });
+        let heads = ["strategy", "requests", "bytes", "predicted", "measured", ""];
+        page.table(&heads, &rows.collect::<Vec<_>>());
+    }
 }
 
 fn ranks(page: &mut Page, accounts: &[Account]) {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::collective::Together;
 use super::{Account, Explain};
 use crate::bytes;
-use crate::picture::{Bar, Colour, Picture, Share, colours};
+use crate::counted::counted;
+use crate::picture::{Bar, Colour, Picture, Share, colours, time};
 use crate::tuning::Op;
 
 /// Bars of ranks in a picture.
@@ -44,7 +45,9 @@ impl Explain {
             array.whole().count(),
             account.plan
         );
-        text += &strategy_table(account);
+        if !account.estimates.is_empty() {
+            text += &self.strategy_table(account);
+        }
         Ok(trimmed(&text) + &self.reason(account))
     }
 
@@ -60,12 +63,15 @@ impl Explain {
     /// Why the plan is as it is.
     pub(super) fn reason(&self, account: &Account) -> String {
         let chosen = account.plan.strategy();
-        let [first, rest @ ..] = &account.estimates[..] else {
-            return String::new();
-        };
         if account.useful == 0 {
             return "there is nothing to move\n".into();
         }
+        if chosen == Strategy::Chunked {
+            return self.chunked(account);
+        }
+        let [first, rest @ ..] = &account.estimates[..] else {
+            return String::new();
+        };
         if first.strategy != chosen {
             let sieves = first.strategy == Strategy::Sieving && first.has_gaps;
             if self.op == Op::Write && sieves && !self.tuning.is_forced() {
@@ -90,6 +96,33 @@ impl Explain {
             _ => format!("{} requests for {bytes}", first.requests),
         };
         format!("{chosen} is expected to be fastest: {what}{faster}\n")
+    }
+
+    /// Why chunks are decoded.
+    fn chunked(&self, account: &Account) -> String {
+        let requests = account.plan.requests();
+        let chunks = counted(requests, "chunk");
+        let are = if requests == 1 { "is" } else { "are" };
+        let elements = counted(account.section.count(), "element");
+        let (coded, moved) = match self.op {
+            Op::Read => ("decoded", "read"),
+            Op::Write => ("encoded", "written"),
+        };
+        let took = account.took.map_or(String::new(), |seconds| {
+            format!("; {} measured", time(seconds))
+        });
+        format!(
+            "chunked: {chunks} {are} {coded} whole for {elements}; chunks of this format can be {moved} \
+             in no other way{took}\n"
+        )
+    }
+
+    /// What stands beside the strategy of the plan.
+    pub(super) fn mark(&self) -> &'static str {
+        match self.tuning.is_forced() {
+            true => "asked for",
+            false => "chosen",
+        }
     }
 
     /// What programs read.
@@ -179,14 +212,61 @@ impl Explain {
             ],
             shares: accounts.iter().map(share).collect(),
             bars: match accounts {
-                [account] => strategy_bars(account),
+                [account] => self.strategy_bars(account),
                 _ => accounts
                     .iter()
+                    .filter(|account| account.has_time())
                     .take(MOST_BARS)
                     .map(|a| rank_bar(a, self.ranks.unwrap_or(1) as usize))
                     .collect(),
             },
         }
+    }
+
+    fn strategy_table(&self, account: &Account) -> String {
+        let mut text = format!(
+            "{:<10} {:>12} {:>12} {:>14} {:>14}\n",
+            "strategy",
+            "requests",
+            "bytes",
+            "predicted ms",
+            measured_heading(std::slice::from_ref(account))
+        );
+        for (estimate, measured) in account.estimates.iter().zip(&account.measured) {
+            let mark = match estimate.strategy == account.plan.strategy() {
+                true => format!("  <- {}", self.mark()),
+                false => String::new(),
+            };
+            text += &format!(
+                "{:<10} {:>12} {:>12} {:>14.3} {:>14}{mark}\n",
+                estimate.strategy,
+                estimate.requests,
+                bytes::show(estimate.bytes),
+                estimate.seconds * 1e3,
+                milliseconds(*measured),
+            );
+        }
+        text
+    }
+
+    fn strategy_bars(&self, account: &Account) -> Vec<Bar> {
+        let bar = |(estimate, measured): (&Estimate, &Option<f64>)| {
+            let chosen = estimate.strategy == account.plan.strategy();
+            Bar {
+                label: estimate.strategy.name().into(),
+                note: if chosen {
+                    self.mark().into()
+                } else {
+                    String::new()
+                },
+                predicted: estimate.seconds,
+                measured: *measured,
+                colour: if chosen { colours(0, 1).0 } else { OTHERS },
+                chosen,
+            }
+        };
+        let estimates = account.estimates.iter();
+        estimates.zip(&account.measured).map(bar).collect()
     }
 }
 
@@ -228,33 +308,6 @@ fn measured_heading(accounts: &[Account]) -> &'static str {
 
 fn milliseconds(seconds: Option<f64>) -> String {
     seconds.map_or(String::new(), |seconds| format!("{:.3}", seconds * 1e3))
-}
-
-fn strategy_table(account: &Account) -> String {
-    let mut text = format!(
-        "{:<10} {:>12} {:>12} {:>14} {:>14}\n",
-        "strategy",
-        "requests",
-        "bytes",
-        "predicted ms",
-        measured_heading(std::slice::from_ref(account))
-    );
-    for (estimate, measured) in account.estimates.iter().zip(&account.measured) {
-        let mark = if estimate.strategy == account.plan.strategy() {
-            "  <- chosen"
-        } else {
-            ""
-        };
-        text += &format!(
-            "{:<10} {:>12} {:>12} {:>14.3} {:>14}{mark}\n",
-            estimate.strategy,
-            estimate.requests,
-            bytes::show(estimate.bytes),
-            estimate.seconds * 1e3,
-            milliseconds(*measured),
-        );
-    }
-    text
 }
 
 fn rank_table(accounts: &[Account]) -> String {
@@ -332,26 +385,6 @@ pub(super) fn overlap(accounts: &[Account]) -> Result<String> {
             }
         ),
     })
-}
-
-fn strategy_bars(account: &Account) -> Vec<Bar> {
-    let bar = |(estimate, measured): (&Estimate, &Option<f64>)| {
-        let chosen = estimate.strategy == account.plan.strategy();
-        Bar {
-            label: estimate.strategy.name().into(),
-            note: if chosen {
-                "chosen".into()
-            } else {
-                String::new()
-            },
-            predicted: estimate.seconds,
-            measured: *measured,
-            colour: if chosen { colours(0, 1).0 } else { OTHERS },
-            chosen,
-        }
-    };
-    let estimates = account.estimates.iter();
-    estimates.zip(&account.measured).map(bar).collect()
 }
 
 fn rank_bar(account: &Account, ranks: usize) -> Bar {

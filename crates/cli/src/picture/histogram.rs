@@ -11,6 +11,9 @@ const HEIGHT: f64 = 320.0;
 /// Room for the counts on the left.
 const LEFT: f64 = 90.0;
 
+/// Columns narrower than this stand without gaps.
+const NARROW: f64 = 6.0;
+
 /// The picture as SVG.
 pub(crate) fn draw(title: &str, histogram: &Histogram) -> String {
     let mut svg = Svg::new(WIDTH);
@@ -24,8 +27,9 @@ pub(crate) fn draw(title: &str, histogram: &Histogram) -> String {
     let (left, wide) = (MARGIN + LEFT, WIDTH - 2.0 * MARGIN - LEFT);
     let bottom = TOP + HEIGHT;
     let high = |count: f64| count / most * HEIGHT;
-    for quarter in 0..=4 {
-        let count = most * f64::from(quarter) / 4.0;
+    let step = round_step(most);
+    for line in 0..=(most / step) as u32 {
+        let count = f64::from(line) * step;
         let y = bottom - high(count);
         svg.lines(EDGE, 0.5, [[left, y, left + wide, y]]);
         let font = Font {
@@ -37,7 +41,10 @@ pub(crate) fn draw(title: &str, histogram: &Histogram) -> String {
         svg.text(left - 6.0, y + 4.0, font, &short(count));
     }
     let column = wide / histogram.counts.len().max(1) as f64;
-    let gap = (column * 0.08).min(1.5);
+    let gap = match column < NARROW {
+        true => 0.0,
+        false => (column * 0.08).min(1.5),
+    };
     let areas = histogram.counts.iter().enumerate();
     let areas = areas
         .filter(|(_, count)| **count > 0)
@@ -67,4 +74,33 @@ pub(crate) fn draw(title: &str, histogram: &Histogram) -> String {
         y += 20.0;
     }
     svg.finish(y, title)
+}
+
+/// Between lines of counts: 1, 2 or 5 times a power of ten, of which three to seven
+/// reach `most`.
+fn round_step(most: f64) -> f64 {
+    let rough = (most / 6.0).max(1.0);
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0].map(|times| times * power).into_iter();
+    step.clone()
+        .find(|step| *step >= rough)
+        .unwrap_or(10.0 * power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_stand_at_round_steps() {
+        for (most, step) in [
+            (1.0, 1.0),
+            (7.0, 2.0),
+            (60.0, 10.0),
+            (61.0, 20.0),
+            (123456.0, 50000.0),
+        ] {
+            assert_eq!(round_step(most), step, "{most}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ const MARGIN: usize = 18;
 const BAR: usize = 22;
 const LEAST_BAR: usize = 120;
 /// Smaller pictures are widened if their titles are longer.
-const LEAST_WIDTH: usize = 640;
+const LEAST_WIDTH: usize = 800;
 /// From the scale to its numbers.
 const TICK: usize = 6;
 const FONT: f32 = 16.0;

@@ -87,7 +87,7 @@ impl Scale {
     pub(super) fn text(&self) -> String {
         let nan = if self.has_nan { ", and NaN" } else { "" };
         if self.low.is_nan() {
-            return "nothing but NaN".into();
+            return "nothing finite".into();
         }
         if self.low == self.high {
             return format!("{} everywhere{nan}", short(self.low));
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(scale.text(), "2 everywhere, and NaN");
         assert_eq!((scale.place(2.0), scale.place(3.0)), (0.5, 1.0));
         let scale = Scale::of(ElementType::F64, &[f64::NAN], Limits::All);
-        assert_eq!(scale.text(), "nothing but NaN");
+        assert_eq!(scale.text(), "nothing finite");
         assert!(scale.place(f64::NAN).is_nan() && scale.ticks().is_empty());
         // One value in a thousand: percentiles do not see it.
         let mut values = vec![0.0; 1000];

@@ -192,7 +192,7 @@ fn bad_requests_are_refused() {
         "larger than the array, 100x100",
     );
     fails(1, "median complex.oc x.oc --window 3x3", "no order");
-    fails(1, "median real.oc real.oc --window 3x3", "--force");
+    fails(1, "median real.oc real.oc --window 3x3", "take the place");
     fails(1, "median missing.oc x.oc --window 3x3", "missing.oc");
     fails(
         1,

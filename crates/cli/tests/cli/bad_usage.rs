@@ -117,6 +117,23 @@ fn wrong_usage() {
         ("write a.oc --fill 1 --from b.npy", "cannot be used with"),
         ("write a.oc zero --fill 1", "'zero'"),
         ("write a.oc --force --fill 1", "--force"),
+        ("read a.oc --ranks 5000", "from 1 to 1024"),
+        (
+            "create b.oc --shape -4x4 --type f32",
+            "'-4' is not a whole number",
+        ),
+        ("diff a.oc a.oc --tolerance -1", "'-1' is no tolerance"),
+        (
+            "fft a.oc b.oc --axes a",
+            "'a' is no axis; axes are numbers from 0",
+        ),
+        ("transpose a.oc b.oc --axes -1,0", "'-1' is no axis"),
+        ("mesh b.oc c.oc --nodes 9 --seed -1", "'-1' is no seed"),
+        (
+            "gather a.oc --indices a.oc -o b.txt",
+            "this command writes arrays",
+        ),
+        ("stats a.oc --axes 0 -o b.csv", "this command writes arrays"),
         ("demo --ranks 0", "'0'"),
         ("demo now", "'now'"),
         ("bench io --repeat 0", "'0'"),
@@ -131,6 +148,9 @@ fn wrong_usage() {
         &["info", ""][..],
         &["create", "", "--shape", "4", "--type", "u8"],
         &["read", "a.oc", "-o", ""],
+        &["stats", "a.oc", "--axes", "0", "-o", ""],
+        &["verify", "a.oc", "--report", ""],
+        &["repair-report", "a.oc", "-o", ""],
         &["write", "a.oc", "--from", ""],
         &["create", "b.oc", "--shape", "", "--type", "u8"],
         &["create", "b.oc", "--shape", "4", "--type", ""],
@@ -327,6 +347,8 @@ fn values_that_do_not_fit() {
         ),
         ("write a.oc --fill 1+2i", ["'1+2i'", "f32"]),
         ("write a.oc --fill true", ["'true'", "f32"]),
+        ("write a.oc --fill 1e300", ["a.oc: '1e300'", "f32"]),
+        ("write a.oc --fill 1e999", ["'1e999'", "f32"]),
     ] {
         for ranks in [1, 3] {
             let message = place.fails(1, &format!("{line} --ranks {ranks}"));
@@ -338,4 +360,83 @@ fn values_that_do_not_fit() {
     }
     place.ok("read a.oc -o after.bin");
     assert_eq!(place.bytes("before.bin"), place.bytes("after.bin"));
+    for (kind, large) in [("f16", "1e5"), ("f64", "1e400"), ("c64", "1e300+1i")] {
+        let create = format!("create large.oc --force --shape 4 --type {kind} --fill");
+        let message = place.fails(1, &format!("{create} {large}"));
+        assert!(message.contains(&format!("'{large}'")), "{message}");
+        place.ok(&format!("{create} inf"));
+    }
+}
+
+#[test]
+fn an_output_does_not_take_the_place_of_its_input() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 8x8 --type f64 --fill random");
+    place.ok("create b.npy --shape 8x8 --type f64 --fill random");
+    place.ok("create i.npy --shape 4 --type u64 --fill index");
+    place.ok("mesh edges.npy nodes.npy --nodes 100");
+    let names = place.names();
+    let before = ["a.oc/data.bin", "b.npy", "i.npy", "edges.npy", "nodes.npy"];
+    let contents = || before.map(|name| place.bytes(name));
+    let old = contents();
+    for line in [
+        "read a.oc -o a.oc",
+        "read a.oc -o ./a.oc/ --ranks 2",
+        "read a.oc -o raw:a.oc/data.bin?shape=8x8&type=f64",
+        "read b.npy p:8:4,: -o %r/../b.npy --ranks 1",
+        "gather a.oc --indices i.npy -o i.npy",
+        "gather b.npy --indices i.npy -o b.npy",
+        "stats b.npy --axes 0 -o b.npy",
+        "median a.oc a.oc --window 3x3",
+        "laplace a.oc a.oc --sweeps 2",
+        "fft a.oc a.oc",
+        "adi a.oc a.oc --steps 1",
+        "matmul a.oc b.npy b.npy",
+        "edge-sweep edges.npy nodes.npy nodes.npy --steps 1",
+        "convert a.oc a.oc",
+    ] {
+        if line.contains("%r") {
+            place.inside("0");
+        }
+        let message = place.fails(1, &format!("{line} --force"));
+        assert!(
+            message.contains("take the place of the input"),
+            "{line}: {message}"
+        );
+        let _ = std::fs::remove_dir(place.path("0"));
+        assert_eq!(place.names(), names, "{line}");
+    }
+    let message = place.fails(2, "mesh x.npy ./x.npy --nodes 10");
+    assert!(message.contains("two names"), "{message}");
+    assert!(contents() == old);
+}
+
+#[test]
+fn files_are_not_replaced_without_being_asked_for() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 8x8 --type f64 --fill index");
+    place.write("there.svg", "mine");
+    for (line, file) in [
+        ("stats a.oc --plot", "there.svg"),
+        ("explain a.oc --svg", "there.svg"),
+        ("explain a.oc --html", "there.svg"),
+        ("verify a.oc --report", "there.svg"),
+        ("repair-report a.oc -o", "there.svg"),
+        ("bench io --html", "there.svg"),
+    ] {
+        let message = place.fails(1, &format!("{line} {file}"));
+        assert!(
+            message.contains("there.svg exists already; --force"),
+            "{line}: {message}"
+        );
+        let message = place.fails(1, &format!("{line} none/there.svg"));
+        assert!(message.contains("no directory none"), "{line}: {message}");
+        assert_eq!(place.bytes(file), b"mine", "{line}");
+        if !line.starts_with("bench") {
+            place.ok(&format!("{line} {file} --force"));
+            assert_ne!(place.bytes(file), b"mine", "{line}");
+            place.write(file, "mine");
+        }
+    }
+    assert_eq!(place.names(), ["a.oc", "there.svg"]);
 }

@@ -249,7 +249,7 @@ fn explain_tells_what_ranks_do_together() {
                 &[
                     &["explain"],
                     &args[..],
-                    &["--op", op, "--json", "--svg", "a.svg"],
+                    &["--op", op, "--json", "--svg", "a.svg", "--force"],
                 ]
                 .concat(),
             );
@@ -257,7 +257,7 @@ fn explain_tells_what_ranks_do_together() {
             let expected = answer["collective"]["estimates"]
                 .as_array()
                 .expect("a list");
-            let seconds = |at: usize| expected[at]["seconds"].as_f64().unwrap();
+            let seconds = |at: usize| expected[at]["predicted_s"].as_f64().unwrap();
             assert!((1..expected.len()).all(|at| seconds(at - 1) <= seconds(at)));
             let domains = answer["collective"]["domains"].as_array().expect("domains");
             assert_eq!(domains.len(), 4);

@@ -94,7 +94,7 @@ fn info_in_json() {
     assert_eq!(
         info("a.oc"),
         json!({
-            "name": "a.oc", "format": "native", "shape": [3, 4], "type": "c64",
+            "array": "a.oc", "name": "a.oc", "format": "native", "shape": [3, 4], "type": "c64",
             "byte_order": "big", "layout": "tiled:2x2:column", "elements": 12,
             "bytes": 4 * 4 * 8, "data_offset": 0, "stripes": {}, "placement": {"kind": "global"},
             "attributes": {
@@ -107,7 +107,7 @@ fn info_in_json() {
     assert_eq!(
         info("b.npy"),
         json!({
-            "name": "b.npy", "format": "npy", "shape": [5, 2], "type": "i16",
+            "array": "b.npy", "name": "b.npy", "format": "npy", "shape": [5, 2], "type": "i16",
             "byte_order": if cfg!(target_endian = "big") { "big" } else { "little" },
             "layout": "column", "elements": 10, "bytes": 20, "data_offset": 128,
             "stripes": {}, "placement": {"kind": "global"}, "attributes": {},
@@ -118,7 +118,7 @@ fn info_in_json() {
     assert_eq!(
         info(raw),
         json!({
-            "name": raw, "format": "raw", "shape": [2, 2, 2], "type": "f16",
+            "array": raw, "name": raw, "format": "raw", "shape": [2, 2, 2], "type": "f16",
             "byte_order": "big", "layout": "axes:1,0,2", "elements": 8, "bytes": 16,
             "data_offset": 24, "stripes": {}, "placement": {"kind": "global"}, "attributes": {},
         })
@@ -249,4 +249,55 @@ fn bench_prints_a_table_or_values() {
         "{csv}"
     );
     assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+#[test]
+fn a_plain_directory_lists_its_arrays() {
+    let place = Place::new();
+    place.inside("run");
+    place.ok("create run/a.oc --shape 4x6 --type f32");
+    place.ok("create run/b.npy --shape 3 --type u8");
+    place.ok("create run/c.zarr/t --shape 3 --type u8");
+    place.write("run/notes.txt", "none of these");
+    place.write("run/broken.npy", "nothing");
+    let told = place.ok("ls run");
+    let lines: Vec<&str> = told.lines().collect();
+    for (line, parts) in lines.iter().zip([
+        ["run/", ""],
+        ["  a.oc", "4x6 f32"],
+        ["  b.npy", "3 u8"],
+        ["  broken.npy", ""],
+        ["  c.zarr/", ""],
+    ]) {
+        assert!(parts.iter().all(|part| line.contains(part)), "{told}");
+    }
+    assert_eq!(lines.len(), 5, "{told}");
+}
+
+#[test]
+fn nobody_hears_of_ranks_who_did_not_ask_for_them() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 64x64 --type f64");
+    for line in [
+        "verify none.oc",
+        "repair-report none.oc",
+        "transpose none.oc b.oc",
+    ] {
+        let message = place.fails(1, line);
+        assert!(!message.contains("rank"), "{line}: {message}");
+        let message = place.fails(1, &format!("{line} --ranks 2"));
+        assert!(message.contains("none.oc"), "{line}: {message}");
+    }
+    for (line, part) in [
+        ("calibrate none", "none is no directory"),
+        ("info a.oc --rank 0", "are for local placement"),
+        ("info a.oc --memory 1MiB", "are for local placement"),
+        (
+            "median a.oc b.oc --window 3x3 --memory 1KiB",
+            "give more (--memory)",
+        ),
+    ] {
+        let message = place.fails(1, line);
+        assert!(message.contains(part), "{line}: {message}");
+    }
 }

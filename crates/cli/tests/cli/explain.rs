@@ -176,7 +176,7 @@ fn pictures_are_small_and_well_formed() {
         &["none.oc"],
         &["big.oc", "5:5, :"],
     ] {
-        place.ok_args(&[&["explain"], args, &["--svg", "picture.svg"]].concat());
+        place.ok_args(&[&["explain"], args, &["--svg", "picture.svg", "--force"]].concat());
         let svg = String::from_utf8(place.bytes("picture.svg")).expect("text");
         assert!(svg.len() < 200 << 10, "{args:?}: {} bytes", svg.len());
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
@@ -210,4 +210,36 @@ fn well_formed(svg: &str) {
         }
     }
     assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn chunks_that_are_decoded_have_no_other_strategy() {
+    let place = Place::new();
+    place.ok("create c.zarr --shape 64x64 --type f32 --chunks 16x16 --codec zstd:3");
+    let text = place.ok("explain c.zarr ::2,:32 --html c.html");
+    assert!(
+        text.contains("chunked: 8 chunks are decoded whole for 1024 elements"),
+        "{text}"
+    );
+    let page = String::from_utf8(place.bytes("c.html")).expect("text");
+    for told in [text, page] {
+        for wrong in ["sieving", "asked for", "Time line", "predicted"] {
+            assert!(!told.contains(wrong), "{wrong}: {told}");
+        }
+    }
+    let text = place.ok("explain c.zarr 0,0 --analyze");
+    assert!(
+        text.contains("1 chunk is decoded whole for 1 element;"),
+        "{text}"
+    );
+    assert!(text.contains(" measured"), "{text}");
+    // Somebody asked for this one.
+    place.ok("create a.oc --shape 64x64 --type f32");
+    let text = place.ok("explain a.oc ::2 --strategy direct --html a.html");
+    assert!(
+        text.contains("<- asked for") && !text.contains("chosen"),
+        "{text}"
+    );
+    let page = String::from_utf8(place.bytes("a.html")).expect("text");
+    assert!(page.contains("asked for"), "{page}");
 }

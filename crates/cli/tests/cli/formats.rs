@@ -257,3 +257,42 @@ fn fills() {
     place.ok("read w.oc -o w.bin");
     assert_eq!(place.bytes("w.bin"), seven);
 }
+
+#[test]
+fn the_name_of_an_output_says_its_format() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 12x10 --type f32 --fill index");
+    place.ok("create i.npy --shape 5 --type u32 --fill index");
+    for (name, format) in [
+        ("o.npy", "npy"),
+        ("o.oc", "native"),
+        ("o.zarr", "zarr"),
+        ("g.zarr/t", "zarr"),
+        ("o.h5", "hdf5"),
+        ("t.h5:/group/t", "hdf5"),
+        ("o.hdf5", "hdf5"),
+        ("o.nc", "netcdf"),
+        ("t.nc:t", "netcdf"),
+    ] {
+        let made = |line: &str| {
+            place.ok(line);
+            let facts = place.ok(&format!("info {name} --json"));
+            let facts: serde_json::Value = serde_json::from_str(&facts).expect("JSON");
+            assert_eq!(facts["format"], format, "{line}");
+        };
+        made(&format!("read a.oc ::2,3: -o {name} --ranks 2"));
+        place.ok(&format!("diff {name} a.oc --section-b ::2,3:"));
+        // What was read can be written back.
+        place.ok(&format!("write a.oc ::2,3: --from {name}"));
+        made(&format!("gather a.oc --indices i.npy -o {name} --force"));
+        place.ok(&format!("diff {name} a.oc --section-b 0,:5"));
+        made(&format!("stats a.oc --axes 0 --of max -o {name} --force"));
+    }
+    // An axis of one index, in chunks and without.
+    place.ok("read a.oc 7,: -o row.zarr");
+    place.ok("read a.oc 7,: -o row.h5");
+    assert_eq!(place.ok("read row.zarr"), place.ok("read row.h5"));
+    let message = place.fails(1, "read a.oc -o o.tif");
+    assert!(message.contains("only read"), "{message}");
+    assert!(!place.path("o.tif").exists());
+}

@@ -108,6 +108,7 @@ fn what_cannot_be_continued_is_removed() {
         let output = interrupt(&place, line, "-INT");
         let text = complaint(&output, 130);
         assert!(text.contains("interrupted"), "{line}: {text}");
+        assert!(text.contains("nothing is left"), "{line}: {text}");
         assert_eq!(place.names(), ["in.npy"], "{line}");
     }
 }
@@ -148,4 +149,49 @@ fn an_interrupted_addition_leaves_the_file_as_it_was() {
     place.ok("create all.h5:/g/second --shape 2 --type u8 --fill index");
     assert_eq!(place.ok("read all.h5:/g/second"), "0 1\n");
     assert_eq!(place.ok("read all.h5:/g/first"), "0 1 2\n");
+}
+
+#[test]
+fn commands_without_an_output_stop_as_well() {
+    let place = Place::new();
+    // 64 GiB of holes: nobody is done with them before the signal comes.
+    place.ok("create a.npy --shape 8589934592 --type f64");
+    place.ok("create b.oc --shape 8589934592 --type f64 --checksums");
+    for (line, left) in [
+        ("verify a.npy --ranks 2", "interrupted"),
+        ("verify b.oc a.npy", "interrupted"),
+        ("repair-report a.npy", "interrupted"),
+        ("stats a.npy --ranks 2", "interrupted"),
+        (
+            "write a.npy --fill 2",
+            "interrupted; what was written until then stays in the array",
+        ),
+    ] {
+        let mut command = place.command(line.split_whitespace());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = child.spawn().expect("outcore starts");
+        wait_for_handler(&child);
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.expect("kill runs").success());
+        let output = child.wait_with_output().expect("it ends");
+        let text = complaint(&output, 130);
+        assert_eq!(text, format!("outcore: {left}\n"), "{line}");
+        assert!(output.stdout.is_empty(), "{line}: {:?}", output.stdout);
+    }
+}
+
+/// Waits until a program handles SIGINT itself.
+fn wait_for_handler(child: &Child) {
+    loop {
+        let path = format!("/proc/{}/status", child.id());
+        let status = std::fs::read_to_string(path).expect("a running program");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = u64::from_str_radix(caught.expect("a line").trim(), 16).expect("signals");
+        // Signals are counted from 1, and this is the second.
+        if caught & 2 != 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -20,6 +20,7 @@ mod full_disk;
 mod html;
 mod interrupt;
 mod irregular;
+mod json;
 mod launcher;
 mod lines;
 mod manual;

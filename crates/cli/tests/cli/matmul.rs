@@ -107,7 +107,7 @@ fn bad_requests_are_refused() {
         "has 3 axes, but a matrix has 2",
     );
     fails(1, "matmul missing.oc b.oc x.oc", "missing.oc");
-    fails(1, "matmul a.oc b.oc b.oc", "--force");
+    fails(1, "matmul a.oc b.oc b.oc", "take the place");
     fails(1, "matmul a.oc b.oc x.oc --memory 100", "needs at least");
     fails(
         1,

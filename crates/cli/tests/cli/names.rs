@@ -145,12 +145,17 @@ fn what_exists_is_replaced_only_by_force() {
 }
 
 #[test]
-fn an_array_may_replace_itself() {
+fn an_array_does_not_replace_itself() {
     let place = Place::new();
     for name in ["a.oc", "a.npy"] {
         place.ok(&format!("create {name} --shape 5 --type u8 --fill index"));
-        place.ok(&format!("read {name} ::2 -o {name} --force --ranks 2"));
-        assert_eq!(place.ok(&format!("read {name}")), "0 2 4\n");
+        let line = format!("read {name} ::2 -o {name} --force --ranks 2");
+        assert!(
+            place
+                .fails(1, &line)
+                .contains("take the place of the input")
+        );
+        assert_eq!(place.ok(&format!("read {name}")), "0 1 2 3 4\n");
     }
 }
 

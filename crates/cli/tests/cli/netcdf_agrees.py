@@ -154,7 +154,7 @@ with netCDF4.Dataset("new.nc") as data:
     assert data["depth"].units == "m" and list(data["depth"].levels) == [1, 2.5]
     assert data["depth"].words == '["a","b"]'
 assert "exists" in outcore("create", "new.nc:other", "--shape", "3", "--type", "f32", fails=True)
-assert "not replaced" in outcore("create", "new.nc:other", "--shape", "3", "--type", "f32", "--force", fails=True)
+assert "does not replace" in outcore("create", "new.nc:other", "--shape", "3", "--type", "f32", "--force", fails=True)
 outcore("create", "new.nc:depth", "--shape", "3", "--type", "f32", "--force")
 outcore("read", "many.nc:grows_f4", "1:4, 2", "-o", "part.nc:part", "--ranks", "2")
 with netCDF4.Dataset("many.nc") as data, netCDF4.Dataset("part.nc") as part:

@@ -335,11 +335,17 @@ fn failing_servers() {
     let output = client.run("verify|s3://bucket/x.zarr");
     server.forgive();
     let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("cannot be read") && shown.contains("try later"), "{shown}");
+    assert!(
+        shown.contains("cannot be read") && shown.contains("try later"),
+        "{shown}"
+    );
     assert_eq!(output.status.code(), Some(1), "{shown}");
     assert!(server.requests() - before < 100, "it went on");
     let told = client.ok("verify|s3://bucket/x.zarr");
-    assert!(told.contains("8 chunks were decoded without error"), "{told}");
+    assert!(
+        told.contains("8 chunks were decoded without error"),
+        "{told}"
+    );
     // Refusals are not repeated.
     for (status, code, word) in [
         (403, "InvalidAccessKeyId", "AWS_ACCESS_KEY_ID"),
@@ -409,7 +415,9 @@ fn cut_off_without_a_version() {
     client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
     for (name, codec) in [("x.zarr", "zstd:1"), ("plain.zarr", "none")] {
         let chunks = "--chunks|30x30|--codec";
-        client.ok(&format!("convert|x.npy|s3://bucket/{name}|{chunks}|{codec}"));
+        client.ok(&format!(
+            "convert|x.npy|s3://bucket/{name}|{chunks}|{codec}"
+        ));
     }
     server.tag_nothing();
     let expected = client.ok("read|x.npy|::33, ::24");
@@ -430,7 +438,11 @@ fn cut_off_without_a_version() {
 fn who_asks() {
     let server = ObjectServer::start(Duration::ZERO).unwrap();
     let client = Client::of(&server.endpoint());
-    let (s3, gs, az) = ("read|s3://b/x.npy|0", "read|gs://b/x.npy|0", "read|az://b/x.npy|0");
+    let (s3, gs, az) = (
+        "read|s3://b/x.npy|0",
+        "read|gs://b/x.npy|0",
+        "read|az://b/x.npy|0",
+    );
     // A secret where none should be.
     let user = "http://me:swordfish@127.0.0.1:9";
     for (line, variable, value) in [
@@ -477,7 +489,10 @@ fn who_asks() {
     let adc = nobody.place.inside(".config").inside("gcloud");
     adc.write("application_default_credentials.json", "swordfish");
     let before = server.requests();
-    nobody.fails(s3, &["no credentials", "AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE"]);
+    nobody.fails(
+        s3,
+        &["no credentials", "AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE"],
+    );
     nobody.fails(gs, &["no credentials", "GOOGLE_SKIP_SIGNATURE"]);
     nobody.fails(az, &["no credentials", "AZURE_SKIP_SIGNATURE"]);
     assert_eq!(server.requests(), before);

@@ -155,7 +155,7 @@ fn kept_runs_become_pages() {
     ] {
         let run = runs.join(run);
         let run = run.to_str().expect("a readable path");
-        place.ok_args(&["bench", "--html", "runs.html", "--from", run]);
+        place.ok_args(&["bench", "--html", "runs.html", "--force", "--from", run]);
         let text = text_of(&page(&place, "runs.html"));
         assert!(text.contains("README.md beside it") || !text.contains("transpose:"));
         assert!(text.contains("faster than the best other system"), "{text}");

@@ -183,3 +183,21 @@ fn the_closing_line_as_json() {
         );
     }
 }
+
+#[test]
+fn infinities_have_no_histogram_of_all() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 4 --type f32 --fill inf");
+    let message = place.fails(1, "stats a.npy --plot");
+    assert!(
+        message.contains("a.npy") && message.contains("--range LOW,HIGH"),
+        "{message}"
+    );
+    place.ok("stats a.npy --range 0,1 --plot");
+    // What is left out of a picture is said in it.
+    place.ok("create b.npy --shape 9 --type f32 --fill nan");
+    place.ok("write b.npy 2: --fill index");
+    place.ok("stats b.npy --plot b.svg");
+    let svg = String::from_utf8(place.bytes("b.svg")).expect("text");
+    assert!(svg.contains("2 NaN left out"), "{svg}");
+}

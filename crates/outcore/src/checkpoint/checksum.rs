@@ -12,6 +12,7 @@ use outcore_storage::{Blocks, Store};
 use outcore_transport::Comm;
 
 use crate::error::Result;
+use crate::interrupt;
 
 /// The shortest block.
 const LEAST: u64 = 1 << 20;
@@ -68,6 +69,7 @@ fn of_share(
         let next = first + blocks.count();
         let own = share.start.max(first)..share.end.min(next);
         for block in own.start..own.end.max(own.start) {
+            interrupt::check()?;
             let bytes = blocks.range(block - first..block - first + 1);
             sums.push(of_bytes(*store, bytes.clone(), &mut buffer)?);
             progress(bytes.end - bytes.start);

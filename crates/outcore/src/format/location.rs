@@ -190,6 +190,14 @@ impl Location {
         }
     }
 
+    /// Which array of a file it is, if that was said.
+    pub(crate) fn inner(&self) -> Option<&str> {
+        match self {
+            Self::Hdf5 { inner, .. } | Self::Netcdf { inner, .. } => inner.as_deref(),
+            _ => None,
+        }
+    }
+
     /// How a new array can be used once it has its name: objects cannot be changed.
     pub(crate) fn access_once_made(&self) -> Access {
         match self {

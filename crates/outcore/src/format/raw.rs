@@ -50,14 +50,12 @@ impl RawFile {
         let mut byte_order = ByteOrder::Little;
         let mut arrangement = None;
         for setting in settings.split('&').filter(|setting| !setting.is_empty()) {
-            let (key, value) = setting
-                .split_once('=')
-                .ok_or_else(|| {
-                    wrong(match far {
-                        true => "a setting has no '='".into(),
-                        false => format!("'{setting}' has no '='"),
-                    })
-                })?;
+            let (key, value) = setting.split_once('=').ok_or_else(|| {
+                wrong(match far {
+                    true => "a setting has no '='".into(),
+                    false => format!("'{setting}' has no '='"),
+                })
+            })?;
             match key {
                 "shape" => shape = Some(parse_shape(value).map_err(|e| wrong(e.to_string()))?),
                 "type" => {

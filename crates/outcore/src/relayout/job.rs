@@ -11,6 +11,7 @@ use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::convert::Fit;
 use crate::descriptor::ArrayDescriptor;
+use crate::distinct::distinct;
 use crate::draft::{SharedDraft, discard, is_added};
 use crate::error::{Error, Result};
 use crate::format::{Location, hdf5, native, place};
@@ -248,7 +249,7 @@ fn left_behind(job: &Job, place: &Path, resume: bool) -> Result<Option<(Journal,
 }
 
 impl Job {
-    /// Fails if the output would take the place of the input.
+    /// What makes `output` of `source`.
     fn of(
         source: &Array,
         axes: &[usize],
@@ -260,26 +261,7 @@ impl Job {
             // It is in a store that has no name.
             Err(_) => Vec::new(),
         };
-        let place = Location::of_new(output.name)?;
-        let same = |path: &Path| {
-            path.canonicalize()
-                .ok()
-                .is_some_and(|path| Some(path) == place.path().canonicalize().ok())
-        };
-        let input = Location::of_existing(source.name()).ok();
-        let beside = |input: &Location| match (input, &place) {
-            (Location::Hdf5 { inner, .. }, Location::Hdf5 { inner: new, .. }) => {
-                let added = is_added(output.name, output.replace);
-                added.is_ok_and(|added| added) && !hdf5::same_name(inner.as_deref(), new.as_deref())
-            }
-            _ => false,
-        };
-        if input.is_some_and(|input| same(input.path()) && !beside(&input)) {
-            return Err(Error::format(
-                output.name,
-                "the output would take the place of the input; give it another name",
-            ));
-        }
+        distinct(source.name(), output.name)?;
         let known = files
             .iter()
             .map(|path| identity(path))

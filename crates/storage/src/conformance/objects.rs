@@ -77,7 +77,10 @@ pub(super) fn contents_and_ranges(objects: &dyn Objects) {
         if size > 0 {
             let error = objects.read(&key, size as u64 - 1, &mut found).unwrap_err();
             let told = error.to_string();
-            assert!(told.contains(&format!("{size} bytes")) && told.contains(&key), "{told}");
+            assert!(
+                told.contains(&format!("{size} bytes")) && told.contains(&key),
+                "{told}"
+            );
         }
         let store = expect("open", objects.open(&key));
         let store = store.expect("an object that is there");
@@ -183,7 +186,10 @@ pub(super) fn many_threads(objects: &dyn Objects) {
                     let data = vec![thread as u8; 100 + thread as usize];
                     expect("write", objects.write("threads/common", &data));
                     let mut found = Vec::new();
-                    assert!(expect("read", objects.read("threads/common", 1000, &mut found)));
+                    assert!(expect(
+                        "read",
+                        objects.read("threads/common", 1000, &mut found)
+                    ));
                     let writer = found.first().copied().unwrap_or(0);
                     assert_eq!(found, vec![writer; 100 + writer as usize], "a mixture");
                 }

@@ -84,7 +84,10 @@ fn s3(bucket: &str, purpose: Purpose) -> io::Result<Made> {
     for (key, value) in patience("AWS", purpose) {
         builder = builder.with_config(S3::Client(key), value);
     }
-    Ok(builder.with_retry(retries()).build().map(|store| Arc::new(store) as _))
+    Ok(builder
+        .with_retry(retries())
+        .build()
+        .map(|store| Arc::new(store) as _))
 }
 
 fn gs(bucket: &str, purpose: Purpose) -> io::Result<Made> {
@@ -112,7 +115,10 @@ fn gs(bucket: &str, purpose: Purpose) -> io::Result<Made> {
         let nobody = StaticCredentialProvider::new(GcpCredential { bearer });
         builder = builder.with_credentials(Arc::new(nobody));
     }
-    Ok(builder.with_retry(retries()).build().map(|store| Arc::new(store) as _))
+    Ok(builder
+        .with_retry(retries())
+        .build()
+        .map(|store| Arc::new(store) as _))
 }
 
 fn az(container: &str, purpose: Purpose) -> io::Result<Made> {
@@ -144,7 +150,10 @@ fn az(container: &str, purpose: Purpose) -> io::Result<Made> {
     for (key, value) in patience("AZURE", purpose) {
         builder = builder.with_config(Az::Client(key), value);
     }
-    Ok(builder.with_retry(retries()).build().map(|store| Arc::new(store) as _))
+    Ok(builder
+        .with_retry(retries())
+        .build()
+        .map(|store| Arc::new(store) as _))
 }
 
 fn web(address: &Address, purpose: Purpose) -> Made {
@@ -162,10 +171,15 @@ fn check_known(scheme: Scheme, known: bool) -> io::Result<()> {
         return Ok(());
     }
     let machine = match scheme {
-        Scheme::S3 => "; AWS_EC2_METADATA_DISABLED=false asks the machine, if it is one of Amazon's",
+        Scheme::S3 => {
+            "; AWS_EC2_METADATA_DISABLED=false asks the machine, if it is one of Amazon's"
+        }
         _ => "",
     };
-    let text = format!("there are no credentials; set {}{machine}", variables(scheme));
+    let text = format!(
+        "there are no credentials; set {}{machine}",
+        variables(scheme)
+    );
     Err(io::Error::new(ErrorKind::PermissionDenied, text))
 }
 
@@ -175,14 +189,19 @@ fn check_headers(settings: &[Setting]) -> io::Result<()> {
     let wrong = settings
         .iter()
         .find(|(_, value)| value.as_deref().is_some_and(|value| !fits(value)));
-    refuse(wrong, "has a letter that no such value has, a line break perhaps; set it without")
+    refuse(
+        wrong,
+        "has a letter that no such value has, a line break perhaps; set it without",
+    )
 }
 
 /// Fails if a value holds more than where the server is.
 fn check_endpoints(settings: &[Setting]) -> io::Result<()> {
-    let wrong = settings
-        .iter()
-        .find(|(_, value)| value.as_deref().is_some_and(|value| value.contains(['@', '?', '#'])));
+    let wrong = settings.iter().find(|(_, value)| {
+        value
+            .as_deref()
+            .is_some_and(|value| value.contains(['@', '?', '#']))
+    });
     refuse(
         wrong,
         "must hold neither user nor password nor signature; they belong into variables of their own",
