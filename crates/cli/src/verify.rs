@@ -12,7 +12,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use outcore::{
     Array, Checkpoints, Checks, Comm, Error, Fault, Layout, Problem, Result, Verified, accept,
-    default_ranks, interrupted, list, storage, verify,
+    default_ranks, list, storage, verify,
 };
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ use crate::descriptor::ArrayDescriptor;
 use crate::distinct::distinct;
 use crate::draft::{SharedDraft, discard, is_added};
 use crate::error::{Error, Result};
-use crate::format::{Location, hdf5, native, place};
+use crate::format::{Location, native, place};
 
 /// What is to be made.
 #[derive(Debug, Clone, Copy)]

@@ -505,7 +505,7 @@ impl Between {
             like.element_type,
             like.byte_order
         );
-        let make = || {
+        let make = || -> Result<Option<PathBuf>> {
             let arranged = like
                 .clone()
                 .layout(layout.parse().map_err(Error::geometry(&name))?);
