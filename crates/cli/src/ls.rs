@@ -15,8 +15,8 @@ use crate::ranks::{once, print};
 /// A Zarr directory and an HDF5 (or NetCDF-4) file hold groups of arrays, a NetCDF file holds
 /// variables; each array is shown with its shape, type, chunks, codecs, size and the names of its
 /// axes, a group with its attributes. Name an array as 'dir.zarr/path', 'file.h5:/path' or
-/// 'file.nc:variable'. Of any other
-/// directory the arrays and containers in it are listed. Anything else is one array.
+/// 'file.nc:variable'. Of any other directory the arrays and containers
+/// in it are listed. Anything else is one array.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -133,6 +133,12 @@ fn line(container: &str, item: &Item) -> String {
         Some("") | None => container,
         Some(name) => name,
     };
+    // Names in files may hold what a terminal would obey.
+    let shown = |letter: char| match letter.is_control() {
+        true => letter.escape_debug().to_string(),
+        false => letter.to_string(),
+    };
+    let name: String = name.chars().map(shown).collect();
     let name = format!("{}{name}", "  ".repeat(depth));
     match &item.array {
         None if item.problem.is_some() => {
@@ -144,7 +150,8 @@ fn line(container: &str, item: &Item) -> String {
             format!("{name}/\n{}", kept.collect::<String>())
         }
         Some(array) => {
-            let size = array.element_count().unwrap_or(0) * array.element_type.size();
+            let size = array.element_count().unwrap_or(0);
+            let size = size.saturating_mul(array.element_type.size());
             let mut told = format!(
                 "{name:<32} {} {}, {}, {}",
                 shape_text(&array.shape),

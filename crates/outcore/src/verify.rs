@@ -208,7 +208,7 @@ impl Look<'_> {
     /// Looks at blocks or bytes.
     fn at_some(
         &self,
-        some: Range<u64>,
+        mut some: Range<u64>,
         buffer: &mut Vec<u8>,
         faults: &mut Vec<Fault>,
     ) -> Result<()> {
@@ -241,8 +241,7 @@ impl Look<'_> {
             return Ok(());
         }
         // One of them cannot be read; which, is found one by one.
-        some.into_iter()
-            .try_for_each(|at| self.at_some(at..at + 1, buffer, faults))
+        some.try_for_each(|at| self.at_some(at..at + 1, buffer, faults))
     }
 
     /// Looks at chunks, on several threads.

@@ -235,7 +235,14 @@ impl Objects for Directory {
             if name.starts_with('.') && name.ends_with(UNFINISHED) {
                 continue;
             }
-            // Links are followed, as they are when an object is read.
+            // A link to a folder that it is in would be listed without end.
+            if found.file_type().is_ok_and(|kind| kind.is_symlink())
+                && let (Ok(target), Ok(here)) = (found.path().canonicalize(), path.canonicalize())
+                && here.starts_with(&target)
+            {
+                continue;
+            }
+            // Others are followed, as they are when an object is read.
             let length = match fs::metadata(found.path()) {
                 Ok(found) if found.is_dir() => None,
                 Ok(found) => Some(found.len()),

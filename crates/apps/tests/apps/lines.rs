@@ -410,8 +410,7 @@ fn heat_falls_to_zero_and_not_to_subnormal_numbers() {
             solve_heat(comm, &source, &target, &heat, &resources)
         })
         .unwrap();
-        let mut found = vec![T::zeroed(); length];
-        target.read(&target.whole(), &mut found).unwrap();
+        let found: Vec<T> = target.read(&target.whole()).unwrap();
         let found: Vec<f64> = found.into_iter().map(Into::into).collect();
         assert!(found[1] > 0.0 && found[length - 2] == 0.0);
         assert!(

@@ -21,6 +21,7 @@ pub(crate) fn object(source: &Source, fields: &mut Fields<'_>) -> Parsed<Vec<u8>
     if len > LONGEST {
         return Err(format!("a collection of {len} bytes is not believed").into());
     }
+    source.search(len)?;
     let body = source.read(address + head_len, len.saturating_sub(head_len))?;
     let mut fields = Fields::little("a collection of values", &body);
     while fields.rest().len() >= 8 + source.length_size {

@@ -6,6 +6,7 @@
 //! file before memory is taken.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use outcore_storage::Store;
@@ -25,6 +26,9 @@ const MANY: usize = 16;
 const LONGEST: u64 = 16 << 20;
 const LONGEST_LIST: u64 = 1 << 30;
 
+/// Collections of values of more bytes are not looked through in all.
+const MOST_SEARCHED: u64 = 2 << 30;
+
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -42,6 +46,8 @@ pub(crate) struct Source {
     pub(crate) length_size: usize,
     block: u64,
     blocks: Mutex<HashMap<u64, Arc<[u8]>>>,
+    /// Bytes of collections that were looked through.
+    searched: AtomicU64,
 }
 
 impl Source {
@@ -56,7 +62,19 @@ impl Source {
             offset_size: 8,
             length_size: 8,
             blocks: Mutex::default(),
+            searched: AtomicU64::new(0),
         })
+    }
+
+    /// Notes that a collection of `len` bytes is looked through for one value; fails
+    /// if there were too many, as values may all lead to one that is long.
+    pub(crate) fn search(&self, len: u64) -> Parsed<()> {
+        match self.searched.fetch_add(len, Ordering::Relaxed) {
+            before if before < MOST_SEARCHED => Ok(()),
+            _ => {
+                Err("values of variable length lead to too many bytes; the file is damaged".into())
+            }
+        }
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {

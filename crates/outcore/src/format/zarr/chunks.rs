@@ -217,7 +217,7 @@ impl ZarrChunks {
     ) -> Result<bool> {
         let (shard, inner) = shards.place(place);
         let key = self.metadata.keys.name(&shard);
-        let mut read = || {
+        let mut read = || -> Result<bool> {
             let damaged = |problem| self.damaged(&key, problem);
             let open = shards.open(&*self.objects, &key, &damaged)?;
             let Some((at, open)) = open.and_then(|open| Some((open.chunk(inner)?, open))) else {

@@ -266,13 +266,13 @@ mod tests {
 
     #[test]
     fn indices_are_kept_by_their_bytes() {
-        for (chunks, expected) in [(1, 64), (10_000, 34), (1 << 20, 4)] {
+        for (chunks, expected) in [(1, 256), (10_000, 34), (1 << 20, 4)] {
             let shard = Shard {
                 chunk: vec![1],
                 index_at_end: true,
                 index_checked: true,
             };
-            assert_eq!(Shards::new(&[chunks], &shard).most_kept(), expected);
+            assert_eq!(Shards::new(&[chunks], &shard, true).most_kept(), expected);
         }
     }
 }
