@@ -41,7 +41,9 @@ def snapshot(file):
             elif isinstance(group[name], h5py.Dataset):
                 item = group[name]
                 held = item[()]
-                held = [file[held].name] if isinstance(held, h5py.Reference) else np.asarray(held).tolist()
+                # A reference leads to an object, which may have several names.
+                held = file[held][()] if isinstance(held, h5py.Reference) else held
+                held = np.asarray(held).tolist()
                 found[path + name] = ("dataset", held, attributes(item), item.id.get_create_plist().get_layout())
             else:
                 found[path + name] = ("type", str(group[name].dtype))
@@ -101,7 +103,14 @@ def make():
     for name in glob.glob("theirs*"):
         with h5py.File(name) as file:
             pickle.dump(snapshot(file), open(name + ".before", "wb"))
+    # An older h5dump than the library does not read all that it makes.
+    dumped = [name for name in glob.glob("theirs*.h5") + ["theirs.nc"] if dumps(name)]
+    json.dump(dumped, open("dumped.json", "w"))
     refused()
+
+
+def dumps(name):
+    return subprocess.run(["h5dump", "-p", name], capture_output=True).returncode == 0
 
 
 def refused():
@@ -124,7 +133,8 @@ def refused():
 
 def check(and_add):
     """added.json: file to lists of name, shape, chunks, seed, in the order of their making."""
-    added = json.load(open("added.json"))
+    added, dumped = json.load(open("added.json")), json.load(open("dumped.json"))
+    assert dumped
     for name, news in added.items():
         before = pickle.load(open(name + ".before", "rb"))
         with h5py.File(name) as file:
@@ -150,9 +160,9 @@ def check(and_add):
                 assert (one[1], one[3], one[4]) == (old[1], old[3], old[4]), (name, path, one, old)
         left = {path: one for path, one in before.items() if one[0] != "group"}
         assert after == left, (name, set(after) ^ set(left))
-        done = subprocess.run(["h5dump", "-p", name], capture_output=True)
-        assert done.returncode == 0 or name == "theirs.nc", (name, done.stderr)
-        subprocess.run(["h5stat", name], check=True, capture_output=True)
+        if name in dumped:
+            assert dumps(name), name
+            subprocess.run(["h5stat", name], check=True, capture_output=True)
         if and_add:
             add(name, news)
     check_netcdf(added)
@@ -175,7 +185,8 @@ def add(name, news):
         file[new][...] = values(shape, seed)
     with h5py.File(name) as file:
         pickle.dump(snapshot(file), open(name + ".before", "wb"))
-    subprocess.run(["h5repack", name, "packed.h5"], check=True, capture_output=True)
+    if name in json.load(open("dumped.json")):
+        subprocess.run(["h5repack", name, "packed.h5"], check=True, capture_output=True)
 
 
 def check_netcdf(added):
