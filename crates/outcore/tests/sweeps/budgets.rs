@@ -17,7 +17,7 @@ fn a_budget_that_is_too_small_names_the_smallest() {
     let message = sweep(least - 1).unwrap_err().to_string();
     assert_eq!(
         message,
-        "the sweep needs at least 31.3 KiB of memory, but the budget is 31.2 KiB"
+        "the sweep needs at least 31.3 KiB of memory, but the budget is 31.2 KiB; give more (--memory)"
     );
     assert!(matches!(
         sweep(7).unwrap_err(),
