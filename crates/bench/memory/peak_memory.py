@@ -88,7 +88,7 @@ commands = [
     ("stats of zarr", ["stats", "out.zarr", *memory], []),
     ("read from zarr", ["read", "out.zarr", "::3, ::7", "-o", "out.npy", *memory], ["out.npy"]),
     ("write to zarr", ["write", "out.zarr", "::300, :", "--fill", "2", *memory], ["out.zarr"]),
-    ("convert to shards", ["convert", "field.npy", "out.zarr", *chunks, "--shard", "4096x4096", "--codec", "zstd:1", *memory], ["out.zarr"]),
+    ("convert to shards", ["convert", "field.npy", "out.zarr", *chunks, "--shard", "2048x2048", "--codec", "zstd:1", *memory], ["out.zarr"]),
     ("convert to hdf5", ["convert", "field.npy", "out.h5", *chunks, "--codec", "shuffle,deflate:1", *memory], []),
     ("transpose from hdf5", ["transpose", "out.h5", "out.npy", *memory], ["out.npy", "out.h5"]),
     ("convert to netcdf", ["convert", "field.npy", "out.nc:v", *memory], ["out.nc"]),
