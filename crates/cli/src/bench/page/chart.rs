@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::row::{Role, Row};
+use crate::counted::counted;
 use crate::page::escaped;
 use crate::picture::time;
 
@@ -55,7 +56,7 @@ pub(super) fn cases<'a>(rows: &[&'a Row]) -> Vec<Case<'a>> {
     let mut cases: Vec<Case<'a>> = Vec::new();
     for row in rows {
         let name = match by_ranks {
-            true => format!("{}, {} ranks", row.case, row.ranks),
+            true => format!("{}, {}", row.case, counted(row.ranks, "rank")),
             false => row.case.clone(),
         };
         let at = cases.iter().position(|case| case.name == name);
@@ -221,10 +222,10 @@ fn draw_bar(
         let _ = write!(text, "  x{ratio:.digits$}");
     }
     let how = format!(
-        "{} {}, {} ranks: best {}, median {}",
+        "{} {}, {}: best {}, median {}",
         row.system,
         row.strategy,
-        row.ranks,
+        counted(row.ranks, "rank"),
         time(row.best_s),
         time(row.median_s)
     );
