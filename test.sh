@@ -2,7 +2,7 @@
 # The one test command. Installs what it needs, runs every check, and closes
 # with a line "N passed, N failed".
 #
-#   ./test.sh          everything; property tests with a fixed seed and 500 cases each
+#   ./test.sh          everything; property tests with a fixed seed and 250 cases each
 #   ./test.sh --full   the same with property tests of 20,000 cases and a new seed,
 #                      and with every redistribution of one axis
 #
@@ -19,7 +19,7 @@ unset OMPI_COMM_WORLD_RANK PMI_RANK PMIX_RANK SLURM_STEP_NUM_TASKS OUTCORE_RANKS
 if [ "${1:-}" = --full ]; then
   export PROPTEST_CASES=20000
 else
-  export PROPTEST_CASES=500 PROPTEST_RNG_SEED=1
+  export PROPTEST_CASES=250 PROPTEST_RNG_SEED=1
 fi
 
 logs=target/test-logs
