@@ -124,6 +124,7 @@ fn write(plan: &Plan, store: &dyn Store, data: &[u8]) -> Result<()> {
     let mut ahead = Ahead::new(plan, store);
     let (mut batch, mut staging) = (Vec::new(), Vec::new());
     while let Some(first) = runs.peek() {
+        interrupt::check()?;
         ahead.reach(first.file_offset);
         batch.clear();
         batch.extend(runs.by_ref().take(BATCH).map(|run| WriteRequest {
@@ -153,6 +154,7 @@ fn write_swapped(
     });
     let mut cut = cut.peekable();
     while cut.peek().is_some() {
+        interrupt::check()?;
         staging.clear();
         let mut places = Vec::new();
         while let Some(part) = cut.next_if(|part| staging.len() + part.data.len() <= STAGING) {

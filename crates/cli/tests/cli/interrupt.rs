@@ -166,6 +166,11 @@ fn commands_without_an_output_stop_as_well() {
             "write a.npy --fill 2",
             "interrupted; what was written until then stays in the array",
         ),
+        // Each run has one element.
+        (
+            "write raw:a.npy?shape=4294967296x2&type=f64&offset=128 :,0 --fill 2 --strategy direct",
+            "interrupted; what was written until then stays in the array",
+        ),
     ] {
         let mut command = place.command(line.split_whitespace());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
