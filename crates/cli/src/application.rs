@@ -5,15 +5,16 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Array, ArrayDescriptor, ByteOrder, Comm, ElementType, LocalArray, LocalDraft, Order, Result,
+    Array, ArrayDescriptor, ByteOrder, Comm, ElementType, LocalArray, LocalDraft, Result,
     SharedDraft, shape_text,
 };
 use outcore_apps::Resources;
 use serde_json::json;
 
 use crate::memory::Memory;
-use crate::output::{check_distinct, is_native};
+use crate::output::check_distinct;
 use crate::ranks::{Ranks, threads_for};
+use crate::rearrange::like;
 use crate::work::{Closing, Done, Work};
 
 /// The arguments.
@@ -175,7 +176,9 @@ impl Run<'_> {
     pub(crate) fn begin_of(&self, element_type: ElementType) -> Result<Output> {
         let (comm, name) = (self.comm, &self.application.output);
         let mut descriptor = self.output_descriptor();
-        descriptor.element_type = element_type;
+        if element_type != descriptor.element_type {
+            descriptor = descriptor.converted(element_type);
+        }
         let replace = self.application.force;
         if matches!(self.input, Input::Local(_)) {
             return LocalArray::draft_all(comm, name, &descriptor, replace).map(Output::Local);
@@ -184,21 +187,13 @@ impl Run<'_> {
     }
 
     fn output_descriptor(&self) -> ArrayDescriptor {
-        let output = &self.application.output;
-        let mut descriptor = self.input.descriptor().clone();
+        let input = self.input.descriptor();
+        let mut descriptor = match self.input {
+            Input::Global(_) => like(input, &self.application.output),
+            Input::Local(_) => input.clone(),
+        };
         descriptor.stripes = None;
         descriptor.byte_order = ByteOrder::NATIVE;
-        if matches!(self.input, Input::Global(_)) {
-            descriptor.local = None;
-        }
-        if !is_native(output) {
-            // NumPy has two orders and no attributes.
-            descriptor.arrangement.tile = None;
-            if matches!(descriptor.arrangement.order, Order::Axes(_)) {
-                descriptor.arrangement.order = Order::Row;
-            }
-            descriptor.attributes.clear();
-        }
         descriptor
     }
 }

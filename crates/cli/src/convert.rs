@@ -192,7 +192,7 @@ impl Convert {
 
     /// What is to be made.
     fn descriptor(&self, source: &Array, comm: &Comm) -> Result<ArrayDescriptor> {
-        let mut descriptor = like(source, &self.rearrange.output);
+        let mut descriptor = like(source.descriptor(), &self.rearrange.output);
         if self.is_local() {
             // Tiles stay in one file.
             descriptor.arrangement.tile = None;

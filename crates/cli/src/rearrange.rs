@@ -218,10 +218,9 @@ impl Rearrange {
     }
 }
 
-/// What `source` becomes in a file named `output`: its shape, type, byte order and
-/// attributes as far as the format has them.
-pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
-    let old = source.descriptor();
+/// What an array of this description becomes in a file named `output`: its shape, type,
+/// byte order and attributes as far as the format has them.
+pub(crate) fn like(old: &ArrayDescriptor, output: &str) -> ArrayDescriptor {
     let mut descriptor = ArrayDescriptor::new(&old.shape, old.element_type)
         .byte_order(old.byte_order)
         .layout(old.arrangement.clone());
@@ -243,10 +242,9 @@ pub(crate) fn like(source: &Array, output: &str) -> ArrayDescriptor {
         descriptor.arrangement.order = Order::Row;
         descriptor.codecs = old.codecs.in_hdf5();
     } else if has_chunks(output) {
-        descriptor.shard = old.shard.clone();
-        descriptor.codecs = match output.starts_with("zarr2:") {
-            true => old.codecs.in_zarr2(),
-            false => old.codecs.in_zarr3(),
+        (descriptor.shard, descriptor.codecs) = match output.starts_with("zarr2:") {
+            true => (None, old.codecs.in_zarr2()),
+            false => (old.shard.clone(), old.codecs.in_zarr3()),
         };
     }
     if has_chunks(output) || is_hdf5(output) || is_native(output) {

@@ -39,8 +39,12 @@ impl Relayout {
     pub(crate) fn run(&self) -> Result<()> {
         self.rearrange
             .run("rearranging", default_ranks(), |source: &Array, _| {
-                let mut descriptor = like(source, &self.rearrange.output);
+                let mut descriptor = like(source.descriptor(), &self.rearrange.output);
                 if let Some(layout) = &self.layout {
+                    if layout.tile != descriptor.arrangement.tile {
+                        // Shards of other chunks need not fit.
+                        descriptor.shard = None;
+                    }
                     descriptor.arrangement = layout.clone();
                 }
                 let axes = (0..source.shape().len()).collect();

@@ -39,7 +39,8 @@ impl Transpose {
             .run("transposing", default_ranks(), |source: &Array, _| {
                 let reversed = || (0..source.shape().len()).rev().collect();
                 let axes = self.axes.clone().unwrap_or_else(reversed);
-                let mut descriptor = like(source, &self.rearrange.output).transposed(&axes)?;
+                let mut descriptor =
+                    like(source.descriptor(), &self.rearrange.output).transposed(&axes)?;
                 if let Some(layout) = &self.layout {
                     descriptor.arrangement = layout.clone();
                 }
