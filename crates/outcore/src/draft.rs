@@ -67,53 +67,91 @@ pub(crate) struct Named(Unnamed);
 /// What is removed unless it is kept.
 #[derive(Debug)]
 struct Temporary {
+    /// What tells it from others of its place.
+    id: String,
     path: PathBuf,
     outside: Vec<PathBuf>,
+    /// The directories that were made for it, the outermost first.
+    made: Vec<PathBuf>,
     kept: bool,
 }
 
 impl Temporary {
-    /// What another run has left at `path`.
-    fn found(path: &Path) -> Self {
+    /// What another run has left for `place`.
+    fn found(place: &Location, id: &str) -> Result<Self> {
+        let path = unfinished(place, id)?;
         let outside = match path.is_dir() {
-            true => native::files_outside(path).unwrap_or_default(),
+            true => native::files_outside(&path).unwrap_or_default(),
             false => Vec::new(),
         };
-        Self {
-            path: path.to_path_buf(),
+        Ok(Self {
+            id: id.into(),
+            path,
             outside,
+            made: Vec::new(),
             kept: false,
-        }
+        })
     }
 }
 
-/// Removes the unfinished array that another run has left at `path`.
-pub(crate) fn discard(path: &Path) {
-    drop(Temporary::found(path));
+/// Where the array that is to be at `place` is until it is complete. Nothing but what
+/// outcore itself has made has such a name.
+pub(crate) fn unfinished(place: &Location, id: &str) -> Result<PathBuf> {
+    if !native::is_id(id) {
+        return Err(Error::format(
+            place,
+            "what an interrupted run has left of it is damaged; remove the hidden files beside it",
+        ));
+    }
+    let path = place.path();
+    match place {
+        Location::Zarr { .. } if place::is_address(path) => Ok(zarr::unfinished(path, id)),
+        _ => beside(&place::local(path)?, id),
+    }
+}
+
+/// Removes the unfinished array that another run has left for `place`; fails if a part of
+/// it stays.
+pub(crate) fn discard(place: &Location, id: &str) -> Result<()> {
+    let mut found = Temporary::found(place, id)?;
+    found.kept = true;
+    remove(&found.path, &found.outside)
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.kept {
-            remove(&self.path, &self.outside);
+            // What is left has a temporary name.
+            let _ = remove(&self.path, &self.outside);
+            // As far as nobody else has put anything there.
+            for directory in self.made.iter().rev() {
+                let _ = std::fs::remove_dir(directory);
+            }
         }
     }
 }
 
-/// Removes as much as can be; what is left has a temporary name.
-fn remove(path: &Path, outside: &[PathBuf]) {
+/// Removes as much as can be, and fails if that is not all.
+fn remove(path: &Path, outside: &[PathBuf]) -> Result<()> {
     if place::is_address(path) {
-        let _ = zarr::discard(path);
-        return;
+        return zarr::discard(path);
     }
-    let _ = if path.is_dir() {
-        std::fs::remove_dir_all(path)
-    } else {
-        std::fs::remove_file(path)
+    let gone = |path: &Path, removed: std::io::Result<()>| match removed {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::file("remove", path, source))
+        }
+        _ => Ok(()),
     };
-    for file in outside {
-        let _ = std::fs::remove_file(file);
-    }
+    let removed = match path.is_dir() {
+        true => std::fs::remove_dir_all(path),
+        false => std::fs::remove_file(path),
+    };
+    let outcome = gone(path, removed);
+    let others = outside
+        .iter()
+        .map(|file| gone(file, std::fs::remove_file(file)));
+    // All are tried.
+    others.fold(outcome, Result::and)
 }
 
 impl Draft {
@@ -131,21 +169,21 @@ impl Draft {
         Ok(Self { array, unnamed })
     }
 
-    /// Opens the unfinished array `name` again that another run has left at
-    /// `path`; calls `distrust` first if what that run has written was damaged.
+    /// Opens the unfinished array `name` again that another run has left; calls
+    /// `distrust` first if what that run has written was damaged. If that fails, it stays.
     fn reopen(
         name: &str,
-        path: &Path,
+        id: &str,
         replace: bool,
         distrust: &dyn Fn() -> Result<()>,
     ) -> Result<Self> {
         let place = Location::of_new(name)?;
         check_free(name, &place, replace)?;
-        let location = place.at(path.to_path_buf());
+        let location = place.at(unfinished(&place, id)?);
         let array = Array::open_at(&location, Access::ReadWrite)?;
         // Whatever is wrong will be written again, in pieces that heal no block.
         verify::accept_unfinished(&array, distrust)?;
-        let temporary = Temporary::found(path);
+        let temporary = Temporary::found(&place, id)?;
         Ok(Self {
             array,
             unnamed: Unnamed {
@@ -154,6 +192,13 @@ impl Draft {
                 replace,
             },
         })
+    }
+
+    /// Leaves the files where they are, for a later run.
+    fn keep(self) {
+        if let Unfinished::Files(mut temporary) = self.unnamed.unfinished {
+            temporary.kept = true;
+        }
     }
 
     /// The text under which other ranks can open the unfinished array.
@@ -188,36 +233,40 @@ impl SharedDraft {
     }
 
     /// Collective: rank 0 opens the unfinished array again that another run has
-    /// left at `path`, and so do all; it calls `distrust` first if what that run has
-    /// written was damaged.
+    /// left, and so do all; it calls `distrust` first if what that run has
+    /// written was damaged. If any rank fails, it stays.
     pub(crate) fn reopen(
         comm: &Comm,
         name: &str,
-        path: &Path,
+        id: &str,
         replace: bool,
         distrust: &dyn Fn() -> Result<()>,
     ) -> Result<Self> {
         let found = match comm.rank() {
-            0 => Draft::reopen(name, path, replace, distrust).map(Some),
+            0 => Draft::reopen(name, id, replace, distrust).map(Some),
             _ => Ok(None),
         };
         let draft = comm.agree(found)?;
-        let array = open_of_rank_0(comm, draft.as_deref())?;
-        Ok(Self { array, draft })
+        match open_of_rank_0(comm, draft.as_deref()) {
+            Ok(array) => Ok(Self { array, draft }),
+            Err(error) => {
+                draft.into_iter().for_each(Draft::keep);
+                Err(error)
+            }
+        }
     }
 
     /// Leaves the files where they are, for a later run.
     pub(crate) fn keep(self) {
-        if let Some(draft) = self.draft
-            && let Unfinished::Files(mut temporary) = draft.unnamed.unfinished
-        {
-            temporary.kept = true;
-        }
+        self.draft.into_iter().for_each(Draft::keep);
     }
 
-    /// Where its own files are now, if it has such; rank 0 alone knows.
-    pub(crate) fn own_path(&self) -> Option<&Path> {
-        self.draft.as_ref()?.unnamed.own_path()
+    /// What tells its files from others of its place, if it has such; rank 0 alone knows.
+    pub(crate) fn id(&self) -> Option<&str> {
+        match &self.draft.as_ref()?.unnamed.unfinished {
+            Unfinished::Files(temporary) => Some(&temporary.id),
+            Unfinished::Addition(_) => None,
+        }
     }
 
     /// Collective: syncs the array, gives it its name, and opens it there for
@@ -313,24 +362,27 @@ impl Temporary {
     /// Makes the files of the array that is to be at `place`.
     fn begin(name: &str, place: &Location, descriptor: &ArrayDescriptor) -> Result<Self> {
         let path = place.path();
-        if let Location::Zarr { path, version } = place {
-            make_groups(name, parent(path), *version)?;
-        }
-        let file = place::local(path)?;
-        if let Err(source) = std::fs::metadata(parent(&file)) {
-            return Err(Error::file("create", path, source));
-        }
+        let id = native::new_id();
         let mut temporary = Self {
-            path: match place {
-                Location::Zarr { path, .. } if place::is_address(path) => {
-                    check_empty(name, path)?;
-                    zarr::unfinished(path, &native::new_id())
-                }
-                _ => beside(&file)?,
-            },
+            path: unfinished(place, &id)?,
+            id,
             outside: Vec::new(),
+            made: Vec::new(),
             kept: false,
         };
+        if let Location::Zarr { path, version } = place {
+            zarr::check(name, descriptor, *version)?;
+            for group in groups_on_the_way(path) {
+                zarr::check_group(name, group, *version)?;
+            }
+            match place::is_address(path) {
+                true => check_empty(name, path)?,
+                false => temporary.make_directories(path)?,
+            }
+        }
+        if let Err(source) = std::fs::metadata(parent(&place::local(path)?)) {
+            return Err(Error::file("create", path, source));
+        }
         match &place.at(temporary.path.clone()) {
             Location::Native(path) => {
                 native::create(name, path, descriptor, &mut temporary.outside)?
@@ -355,9 +407,27 @@ impl Temporary {
         Ok(temporary)
     }
 
+    /// Makes the directories of the groups that the array at `path` lies in.
+    fn make_directories(&mut self, path: &Path) -> Result<()> {
+        for group in groups_on_the_way(path) {
+            match std::fs::create_dir(group) {
+                Ok(()) => self.made.push(group.into()),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(Error::file("create", group, source)),
+            }
+        }
+        Ok(())
+    }
+
     /// Gives them the name of `place`.
     fn name(&mut self, place: &Location, replace: bool) -> Result<()> {
         let (from, to) = (&self.path, place.path());
+        if let Location::Zarr { path, version } = place {
+            for group in groups_on_the_way(path) {
+                zarr::check_group(&place.to_string(), group, *version)?;
+                zarr::create_group(group, *version)?;
+            }
+        }
         if place::is_address(to) {
             check_free(&place.to_string(), place, replace)?;
             match place::is_address(from) {
@@ -369,8 +439,21 @@ impl Temporary {
         if from.is_dir() {
             sync_directory(from)?;
         }
-        if replace && matches!(place, Location::Hdf5 { .. }) {
-            // Other datasets may have been added to the old file meanwhile.
+        for file in &self.outside {
+            sync_directory(parent(file))?;
+        }
+        // Other datasets may have been added to the old file meanwhile; from now on none are.
+        let old = match place {
+            Location::Hdf5 { path, .. } if replace && path.is_file() => {
+                Some(FileStore::open(path, Access::ReadWrite)?)
+            }
+            _ => None,
+        };
+        let _nobody_adds = old
+            .as_ref()
+            .map(|old| hdf5::lock_shared_parts(old))
+            .transpose()?;
+        if old.is_some() {
             check_free(&place.to_string(), place, replace)?;
         }
         let renaming = |source| Error::file("create", to, source);
@@ -429,18 +512,17 @@ pub(crate) fn is_added(name: &str, replace: bool) -> Result<bool> {
     Ok(file_of_others(&Location::of_new(name)?, replace).is_some())
 }
 
-/// Makes the groups that a new array lies in, from the one that ends in .zarr on.
-fn make_groups(name: &str, folder: &Path, version: u8) -> Result<()> {
+/// The groups that a Zarr array at `path` lies in, from the one that ends in .zarr on.
+fn groups_on_the_way(path: &Path) -> Vec<&Path> {
     let ends = |path: &&Path| path.extension().is_some_and(|ending| ending == "zarr");
-    let Some(root) = folder.ancestors().find(ends) else {
-        return Ok(());
+    let around = parent(path);
+    let Some(root) = around.ancestors().find(ends) else {
+        return Vec::new();
     };
-    let mut inside: Vec<&Path> = folder.ancestors().collect();
+    let mut inside: Vec<&Path> = around.ancestors().collect();
     inside.retain(|path| path.starts_with(root));
-    let mut from_root = inside.into_iter().rev();
-    let mut all = from_root.clone();
-    all.try_for_each(|path| zarr::check_group(name, path, version))?;
-    from_root.try_for_each(|path| zarr::create_group(path, version))
+    inside.reverse();
+    inside
 }
 
 /// Fails if something has the name that must not be replaced: anything at all
@@ -529,16 +611,16 @@ pub(crate) fn file_end(array: &str, start: u64, len: u64) -> Result<u64> {
     end.ok_or_else(|| Error::format(array, "the file would exceed 2^63 - 1 bytes"))
 }
 
-/// A name nobody uses, in the same directory and with the same ending.
-fn beside(path: &Path) -> Result<PathBuf> {
+/// A hidden name in the same directory and with the same ending.
+fn beside(path: &Path, id: &str) -> Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| {
         Error::format(
             path.display(),
             "this is not the name of a file or directory",
         )
     })?;
-    let id = format!("{}-", native::new_id());
-    Ok(parent(path).join(hidden_name(&id, &name.to_string_lossy(), "")))
+    let hidden = hidden_name(&format!("{id}-"), &name.to_string_lossy(), "");
+    Ok(parent(path).join(hidden))
 }
 
 pub(crate) fn parent(path: &Path) -> &Path {

@@ -407,6 +407,9 @@ pub fn accept(array: &Array, fault: &Fault) -> Result<()> {
         .try_for_each(|block| checked.accept(block))?)
 }
 
+/// So many blocks of an unfinished array are looked at before an interruption is.
+const BETWEEN_LOOKS: usize = 256;
+
 /// Takes all blocks of an unfinished array as they are, if it has checksums: those that
 /// are wrong would stay so, since parts of them are written again at different times.
 /// Calls `distrust` before, if some are damaged and not only interrupted.
@@ -416,10 +419,16 @@ pub(crate) fn accept_unfinished(array: &Array, distrust: &dyn Fn() -> Result<()>
     };
     let (mut wrong, mut damaged) = (Vec::new(), false);
     let count = checked.blocks()?.count();
-    checked.examine(0..count, &mut |block, fault| {
-        wrong.push(block);
-        damaged |= fault == BlockFault::Damaged;
-    })?;
+    for first in (0..count).step_by(BETWEEN_LOOKS) {
+        interrupt::check()?;
+        checked.examine(
+            first..count.min(first + BETWEEN_LOOKS as u64),
+            &mut |block, fault| {
+                wrong.push(block);
+                damaged |= fault == BlockFault::Damaged;
+            },
+        )?;
+    }
     if damaged {
         distrust()?;
     }

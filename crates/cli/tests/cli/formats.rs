@@ -296,3 +296,24 @@ fn the_name_of_an_output_says_its_format() {
     assert!(message.contains("only read"), "{message}");
     assert!(!place.path("o.tif").exists());
 }
+
+/// Groups on the way to a Zarr array are there when it is, not before.
+#[test]
+fn a_zarr_array_that_is_not_made_leaves_no_group() {
+    let place = Place::new();
+    let line = "create new.zarr/a/t --shape 8 --type f32 --chunks 3 --shard 4";
+    let message = place.fails(1, line);
+    assert!(message.contains("multiples of the chunk's"), "{message}");
+    assert!(place.names().is_empty());
+    place.write("short.npy", "this is no array");
+    place.fails(1, "convert short.npy new.zarr/a/t");
+    assert_eq!(place.names(), ["short.npy"]);
+    place.ok("create new.zarr/a/t --shape 8 --type f32 --chunks 4");
+    let before = place.inside("new.zarr").names();
+    place.fails(
+        1,
+        "create new.zarr/b/t --shape 8 --type f32 --chunks 3 --shard 4",
+    );
+    assert_eq!(place.inside("new.zarr").names(), before);
+    assert!(place.ok("ls new.zarr").contains("t"));
+}

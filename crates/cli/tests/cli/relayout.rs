@@ -164,8 +164,11 @@ fn what_was_left_is_refused_or_removed_if_the_input_changed() {
     let message = place.fails(1, &format!("{line} --resume"));
     assert!(message.contains("its input has changed"), "{message}");
     assert_eq!(place.names(), left);
-    // Without --resume it begins anew, and what was left is removed.
-    place.ok("transpose a.npy b.oc");
+    // Nor is it thrown away by who forgets --resume.
+    let message = place.fails(1, "transpose a.npy b.oc");
+    assert!(message.contains("--resume goes on with that"), "{message}");
+    assert_eq!(place.names(), left);
+    place.ok("transpose a.npy b.oc --force");
     place.ok("transpose b.oc c.npy");
     assert_eq!(place.bytes("c.npy"), place.bytes("a.npy"));
     assert_eq!(place.names(), ["a.npy", "b.oc", "c.npy"]);
@@ -194,15 +197,13 @@ fn a_run_with_damaged_blocks_is_resumed() {
     place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
     let line = "convert a.npy b.oc --layout column --checksums=16KiB --memory 192KiB --ranks 2";
     kill_in_the_middle(&place, line, ".b.oc.journal");
-    let mut journal = place.bytes(".b.oc.journal");
-    let end = journal.iter().position(|byte| *byte == b'\n').unwrap();
-    let header: serde_json::Value = serde_json::from_slice(&journal[..end]).unwrap();
+    let (header, mut marks) = journal(&place, ".b.oc.journal");
     let counts = header["blocks"].as_array().unwrap();
     let last = counts.last().unwrap().as_u64().unwrap() as usize;
-    let start = journal.len() - last;
-    journal[start..].fill(b'#');
-    place.write(".b.oc.journal", journal);
-    let data = format!("{}/data.bin", header["draft"].as_str().unwrap());
+    let start = marks.len() - last;
+    marks[start..].fill(b'#');
+    write_journal(&place, ".b.oc.journal", &header, &marks);
+    let data = format!(".{}-b.oc/data.bin", header["draft"].as_str().unwrap());
     let mut bytes = place.bytes(&data);
     bytes[20_000] ^= 1;
     place.write(&data, bytes);
@@ -211,4 +212,57 @@ fn a_run_with_damaged_blocks_is_resumed() {
     place.ok("verify b.oc");
     place.ok("convert b.oc c.npy --layout row");
     assert_eq!(place.npy("c.npy"), place.npy("a.npy"));
+}
+
+/// The first line of a journal, and its marks.
+fn journal(place: &Place, name: &str) -> (serde_json::Value, Vec<u8>) {
+    let bytes = place.bytes(name);
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let header = serde_json::from_slice(&bytes[..end]).unwrap();
+    (header, bytes[end + 1..].to_vec())
+}
+
+fn write_journal(place: &Place, name: &str, header: &serde_json::Value, marks: &[u8]) {
+    place.write(name, [header.to_string().as_bytes(), b"\n", marks].concat());
+}
+
+/// What a journal says leads to nothing but what outcore makes beside the output.
+#[test]
+fn a_journal_that_says_anything_harms_nothing_and_ends_with_a_sentence() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    place.ok("transpose a.npy right.npy");
+    std::fs::create_dir(place.path("precious")).unwrap();
+    place.write("precious/all", "all");
+    let line = "transpose a.npy b.npy --memory 192KiB --ranks 2";
+    kill_in_the_middle(&place, line, ".b.npy.journal");
+    let (header, marks) = journal(&place, ".b.npy.journal");
+    let outside = place.path("precious");
+    let changes: [(&str, serde_json::Value); 8] = [
+        ("/draft", "precious".into()),
+        ("/draft", "../precious".into()),
+        ("/draft", outside.to_str().unwrap().into()),
+        ("/blocks", serde_json::json!([1u64 << 62])),
+        ("/blocks", serde_json::json!([])),
+        ("/decision/stages/0/choice/block", serde_json::json!([0, 0])),
+        ("/decision/stages/0/choice/block", serde_json::json!([])),
+        ("/decision/lane", 0.into()),
+    ];
+    for (pointer, value) in changes {
+        let mut changed = header.clone();
+        *changed.pointer_mut(pointer).expect(pointer) = value.clone();
+        write_journal(&place, ".b.npy.journal", &changed, &marks);
+        let left = place.names();
+        let message = place.fails(1, &format!("{line} --resume"));
+        assert!(message.contains("damaged"), "{pointer} {value}: {message}");
+        // What a right journal could continue is still there.
+        assert_eq!(place.names(), left, "{pointer} {value}");
+    }
+    // With --force nothing is removed but what is beside the output.
+    let mut changed = header.clone();
+    changed["draft"] = outside.to_str().unwrap().into();
+    write_journal(&place, ".b.npy.journal", &changed, &marks);
+    place.ok(&format!("{line} --force"));
+    assert_eq!(place.bytes("precious/all"), b"all");
+    assert_eq!(place.bytes("b.npy"), place.bytes("right.npy"));
 }

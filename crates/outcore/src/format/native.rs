@@ -505,7 +505,7 @@ fn stripe_files(id: &str, directories: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-fn is_id(id: &str) -> bool {
+pub(crate) fn is_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 

@@ -126,10 +126,12 @@ pub(crate) fn is_object(path: &Path) -> Result<bool> {
 }
 
 /// Whether anything is at `path`.
-pub(crate) fn exists(path: &Path) -> bool {
+pub(crate) fn exists(path: &Path) -> Result<bool> {
     match is_address(path) {
-        true => objects(path).is_ok_and(|found| found.list("").is_ok_and(|all| !all.is_empty())),
-        false => path.exists(),
+        true => Ok(!objects(path)?.list("")?.is_empty()),
+        false => path
+            .try_exists()
+            .map_err(|source| Error::file("open", path, source)),
     }
 }
 

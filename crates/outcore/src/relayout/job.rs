@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use outcore_transport::Comm;
 
 use super::journal::{Header, Job, Journal, Marks};
-use super::plan::{Decision, Ends, Relayout, remove_between, stopped};
+use super::plan::{Decision, Ends, Relayout, journal_is_damaged, remove_between, stopped};
 use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::convert::Fit;
 use crate::descriptor::ArrayDescriptor;
 use crate::distinct::distinct;
-use crate::draft::{SharedDraft, discard, is_added};
+use crate::draft::{SharedDraft, discard, is_added, unfinished};
 use crate::error::{Error, Result};
 use crate::format::{Location, native, place};
 
@@ -23,10 +23,11 @@ pub struct RelayoutOutput<'a> {
     pub name: &'a str,
     /// What describes it; a `raw:` name describes itself.
     pub descriptor: &'a ArrayDescriptor,
-    /// Whether something of this name may be replaced.
+    /// Whether something of this name may be replaced, also what another run has left
+    /// unfinished.
     pub replace: bool,
     /// Whether to continue what another run with the same input and output has
-    /// left unfinished, if there is such. Otherwise it is removed.
+    /// left unfinished, if there is such.
     pub resume: bool,
 }
 
@@ -74,9 +75,9 @@ impl RelayoutJob {
         conversion: Option<Fit>,
         budget: &MemoryBudget,
     ) -> Result<Self> {
-        let place = comm.agree(Location::of_new(output.name))?;
+        let made = comm.agree(Location::of_new(output.name))?;
         // What is kept beside the output is on this machine.
-        let place = comm.agree(place::local(place.path()))?;
+        let place = comm.agree(place::local(made.path()))?;
         // 1. Rank 0 looks for what another run has left.
         let job = || Job::of(source, axes, output, conversion);
         let find = || {
@@ -87,7 +88,7 @@ impl RelayoutJob {
                      interrupted run has left of it has no name; leave --resume out to begin anew",
                 ));
             }
-            left_behind(&job()?, &place, output.resume)
+            left_behind(&job()?, &made, output)
         };
         let found = match comm.rank() {
             0 => find(),
@@ -102,9 +103,7 @@ impl RelayoutJob {
         // 2. The unfinished array, the plan, and the journal of both.
         let (journal, draft, plan) = if resumed {
             let decision: Decision = comm.agree(serde_json::from_str(&decision))?;
-            let left = found
-                .as_ref()
-                .map_or(Path::new(""), |(_, header)| &header.draft);
+            let left = found.as_ref().map_or("", |(_, header)| &header.draft);
             let distrust = || match &found {
                 Some((journal, _)) => journal.forget_last_pass(),
                 None => Ok(()),
@@ -118,7 +117,18 @@ impl RelayoutJob {
                 conversion,
             };
             // What cannot be continued so stays for those who do it otherwise.
-            let plan = match Relayout::again(comm, &ends, decision, budget) {
+            let again = Relayout::again(comm, &ends, decision, budget).and_then(|plan| {
+                let blocks = plan.block_counts(comm)?;
+                let same = found
+                    .as_ref()
+                    .is_none_or(|(_, header)| header.blocks == blocks);
+                comm.agree(match same {
+                    true => Ok(()),
+                    false => Err(journal_is_damaged(output.name)),
+                })?;
+                Ok(plan)
+            });
+            let plan = match again {
                 Ok(plan) => plan,
                 Err(error) => {
                     draft.keep();
@@ -146,10 +156,10 @@ impl RelayoutJob {
             }
             let plan = Relayout::of(comm, &ends, budget)?;
             let blocks = plan.block_counts(comm)?;
-            let begin = |path: &Path| {
-                Journal::begin(&place, &Header::new(job()?, path, plan.decision(), &blocks))
+            let begin = |id: &str| {
+                Journal::begin(&place, &Header::new(job()?, id, plan.decision(), &blocks))
             };
-            let journal = comm.agree(draft.own_path().map(begin).transpose())?;
+            let journal = comm.agree(draft.id().map(begin).transpose())?;
             (journal, draft, plan)
         };
         let mut has_journal = [u8::from(journal.is_some())];
@@ -218,16 +228,29 @@ impl RelayoutJob {
     }
 }
 
-/// The journal of an unfinished array at `place` that is to be continued. What
-/// is not continued is removed.
-fn left_behind(job: &Job, place: &Path, resume: bool) -> Result<Option<(Journal, Header)>> {
-    let Some(journal) = Journal::find(place)? else {
+/// The journal of the unfinished array of `place` that is to be continued. What is to be
+/// replaced is removed; what is neither stays, and is an error.
+fn left_behind(
+    job: &Job,
+    place: &Location,
+    output: &RelayoutOutput<'_>,
+) -> Result<Option<(Journal, Header)>> {
+    let Some(journal) = Journal::find(&place::local(place.path())?)? else {
         return Ok(None);
     };
-    if !resume {
-        if let Ok(header) = journal.header() {
-            remove_between(&header.draft);
-            discard(&header.draft);
+    if !output.resume && !output.replace {
+        return Err(Error::format(
+            place,
+            "an interrupted run has left a part of it; --resume goes on with that, --force begins \
+             anew",
+        ));
+    }
+    if !output.resume {
+        if let Ok(header) = journal.header()
+            && let Ok(path) = unfinished(place, &header.draft)
+        {
+            remove_between(&path);
+            discard(place, &header.draft)?;
         }
         drop(journal.adopt());
         return Ok(None);
@@ -237,14 +260,16 @@ fn left_behind(job: &Job, place: &Path, resume: bool) -> Result<Option<(Journal,
         "its input has changed since it was begun"
     } else if &header.job != job {
         "it was begun as another job, with another input, other axes or another output"
-    } else if !place::exists(&header.draft) {
+    } else if !place::exists(&unfinished(place, &header.draft)?)? {
         "its unfinished array is gone"
     } else {
         return Ok(Some((journal, header)));
     };
     Err(Error::format(
-        place.display(),
-        format!("this cannot be continued: {problem}; leave --resume out to begin anew"),
+        place,
+        format!(
+            "this cannot be continued: {problem}; take --force instead of --resume to begin anew"
+        ),
     ))
 }
 

@@ -11,10 +11,10 @@
 //! killed or interrupted leaves it behind. The process of rank 0 holds a lock of it, so nobody
 //! takes it for abandoned while it is in use.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,8 +42,8 @@ const LONGEST: u64 = 16 << 20;
 pub(super) struct Header {
     pub(super) format: String,
     pub(super) job: Job,
-    /// Where the unfinished array is.
-    pub(super) draft: PathBuf,
+    /// What tells the unfinished array from others of its place.
+    pub(super) draft: String,
     pub(super) decision: Decision,
     /// How many blocks each pass has.
     pub(super) blocks: Vec<u64>,
@@ -60,11 +60,11 @@ pub(super) struct Job {
 }
 
 impl Header {
-    pub(super) fn new(job: Job, draft: &Path, decision: &Decision, blocks: &[u64]) -> Self {
+    pub(super) fn new(job: Job, draft: &str, decision: &Decision, blocks: &[u64]) -> Self {
         Self {
             format: FORMAT.into(),
             job,
-            draft: draft.to_path_buf(),
+            draft: draft.into(),
             decision: decision.clone(),
             blocks: blocks.to_vec(),
         }
@@ -104,7 +104,9 @@ impl Journal {
             Err(source) => return Err(Error::file("open", &path, source)),
         };
         lock(&file, output)?;
-        Ok(Some(Self {
+        // The run that had it may have removed it before it gave up the lock.
+        let is_there = std::fs::metadata(&path).is_ok_and(|found| same_file(&found, &file));
+        Ok(is_there.then_some(Self {
             path,
             file,
             removed: false,
@@ -189,6 +191,11 @@ impl Journal {
     }
 }
 
+fn same_file(found: &Metadata, file: &File) -> bool {
+    let opened = file.metadata();
+    opened.is_ok_and(|opened| (opened.dev(), opened.ino()) == (found.dev(), found.ino()))
+}
+
 /// Fails if another process has the lock.
 fn lock(file: &File, output: &Path) -> Result<()> {
     // SAFETY: the descriptor is open.
@@ -222,12 +229,16 @@ impl Marks {
         let path = Journal::place(output);
         let open = || {
             let file = File::options().read(true).write(true).open(&path)?;
+            let len = file.metadata()?.len();
             let mut reader = BufReader::new(&file);
             let mut line = Vec::new();
-            let mut at = reader.read_until(b'\n', &mut line)? as u64;
+            let mut at = (&mut reader).take(LONGEST).read_until(b'\n', &mut line)? as u64;
             let header: Header = serde_json::from_slice(&line)?;
             let (mut starts, mut found) = (Vec::new(), Vec::new());
             for count in header.blocks {
+                if count > len - at {
+                    return Err(std::io::ErrorKind::UnexpectedEof.into());
+                }
                 let mut marks = vec![PENDING; count as usize];
                 reader.read_exact(&mut marks)?;
                 starts.push(at);
@@ -311,9 +322,13 @@ impl PassMarks<'_> {
     }
 
     fn mark(&self, mut blocks: Vec<u64>) -> Result<()> {
-        let targets =
-            std::mem::take(&mut *self.targets.lock().unwrap_or_else(PoisonError::into_inner));
-        targets.iter().try_for_each(|target| target.sync())?;
+        let known = || self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        let targets = std::mem::take(&mut *known());
+        if let Err(error) = targets.iter().try_for_each(|target| target.sync()) {
+            // What is marked later needs them still.
+            known().extend(targets);
+            return Err(error);
+        }
         let Marks {
             path, file, starts, ..
         } = self.marks;

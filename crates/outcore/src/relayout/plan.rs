@@ -152,6 +152,7 @@ impl Relayout {
     ) -> Result<Self> {
         let budget = budget.for_rank(comm);
         comm.agree(ends.check())?;
+        comm.agree(decision.check(ends.target))?;
         let room = comm.all_reduce(&[budget.free()], Op::Min)?[0];
         let lane = decision
             .lane
@@ -368,7 +369,38 @@ impl Ends<'_> {
     }
 }
 
+/// The error of a journal that says what cannot be.
+pub(super) fn journal_is_damaged(name: &str) -> Error {
+    Error::format(
+        name,
+        "this cannot be continued: its journal is damaged; take --force instead of --resume to begin anew",
+    )
+}
+
 impl Decision {
+    /// Fails unless it may be one for an array like `target`: it may come from a file.
+    fn check(&self, target: &Array) -> Result<()> {
+        let shape = target.shape();
+        let fits = |block: &[u64]| {
+            block.len() == shape.len()
+                && block
+                    .iter()
+                    .zip(shape)
+                    .all(|(extent, all)| (1..=(*all).max(1)).contains(extent))
+        };
+        let last = self.stages.len().saturating_sub(1);
+        // Without elements there is nothing to do, and no pass.
+        let possible = self.stages.len() <= MOST
+            && (self.lane >= LEAST || self.stages.is_empty())
+            && self.stages.iter().enumerate().all(|(number, stage)| {
+                fits(&stage.choice.block) && stage.between.is_some() == (number < last)
+            });
+        match possible {
+            true => Ok(()),
+            false => Err(journal_is_damaged(target.name())),
+        }
+    }
+
     /// With `room` bytes for each of `ranks` ranks.
     fn make(ends: &Ends<'_>, room: u64, ranks: usize) -> Result<Self> {
         let Ends {

@@ -62,6 +62,7 @@ use chunks::{FilteredChunks, Places};
 use dataspace::Dataspace;
 use datatype::Datatype;
 use end_of_file::EndOfFile;
+pub(crate) use index_in_file::lock_shared_parts;
 use index_in_file::{IndexInFile, lock_for_reading};
 use layout::{Chunking, DataLayout};
 use object_header::{Message, ObjectHeader, kind};

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use outcore_storage::{Entry, Objects};
 use serde_json::{Map, Value, json};
 
 use super::metadata::{Encoding, Keys, Metadata, Shard, check_chunk};
-use super::{V2_ARRAY, V2_ATTRIBUTES, V3, chunks_of, fill, v2, v3};
+use super::{UNFINISHED, V2_ARRAY, V2_ATTRIBUTES, V3, chunks_of, fill, v2, v3};
 use crate::codec::Codec;
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
@@ -45,28 +46,57 @@ pub(crate) fn publish(unfinished: &Path) -> Result<()> {
         place::objects(chunks_of(unfinished))?,
     );
     let mut document = Vec::new();
+    let mut complete = false;
     // What makes it an array comes last.
     for name in [V2_ATTRIBUTES, V2_ARRAY, V3] {
         if from.read(name, super::LONGEST, &mut document)? {
             to.write(name, &document)?;
+            complete |= name != V2_ATTRIBUTES;
         }
     }
-    Ok(())
+    match complete {
+        true => Ok(()),
+        false => Err(Error::format(
+            chunks_of(unfinished).display(),
+            "another program has removed its description while it was made, and perhaps chunks \
+             with it; begin anew",
+        )),
+    }
 }
 
 /// Removes what belongs to the description at `unfinished`: that itself, and if its
-/// array has never been complete, the chunks.
+/// array has never been complete and nobody else makes it, the chunks.
 pub(crate) fn discard(unfinished: &Path) -> Result<()> {
     let array = chunks_of(unfinished);
-    if array == unfinished {
-        // Another name than those of unfinished arrays: nothing of it is known.
+    let described = |objects: &dyn Objects| -> Result<bool> {
+        Ok(objects.length(V3)?.is_some() || objects.length(V2_ARRAY)?.is_some())
+    };
+    if array == unfinished || !described(&*place::objects(unfinished)?)? {
+        // Without its description, nothing says whose the chunks are.
         return Ok(());
     }
-    let removed = match super::is_node(array)? {
+    let own = unfinished.file_name().unwrap_or_default().to_string_lossy();
+    let of_others = |entry: &Entry| {
+        let name = entry.name.trim_end_matches('/');
+        name.starts_with('.') && name.ends_with(UNFINISHED) && name != own
+    };
+    let listed = place::objects(array)?.list("")?;
+    let removed = match super::is_node(array)? || listed.iter().any(of_others) {
         true => unfinished,
         false => array,
     };
     Ok(place::objects(removed)?.remove_all("")?)
+}
+
+/// Fails if a Zarr array cannot be as the descriptor says.
+pub(crate) fn check(array: &str, descriptor: &ArrayDescriptor, version: u8) -> Result<()> {
+    let metadata = metadata(array, descriptor, version)?;
+    match version {
+        3 => Ok(()),
+        _ => v2::write(&metadata)
+            .map(drop)
+            .map_err(|problem| Error::format(array, problem)),
+    }
 }
 
 /// Fails if what is at `path` cannot hold the new array `name` of this version: an

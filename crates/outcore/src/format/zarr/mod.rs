@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::format::place;
 use crate::format::{Item, Opened};
 use chunks::ZarrChunks;
-pub(crate) use create::{check_group, create, create_group, discard, publish, usual_chunk};
+pub(crate) use create::{check, check_group, create, create_group, discard, publish, usual_chunk};
 pub(crate) use fill::bytes as fill_bytes;
 use metadata::Metadata;
 
