@@ -47,6 +47,7 @@ impl Ls {
             return listed;
         }
         let mut items = vec![Item {
+            name: self.container.clone(),
             path: String::new(),
             array: None,
             problem: None,
@@ -74,12 +75,14 @@ impl Ls {
         }
         names.sort();
         for path in names {
-            let found = list(&directory.join(&path).to_string_lossy());
+            let name = directory.join(&path).to_string_lossy().into_owned();
+            let found = list(&name);
             let first = found.map(|items| items.into_iter().next());
             items.push(match first {
                 Ok(Some(item)) => Item { path, ..item },
                 Ok(None) => continue,
                 Err(error) => Item {
+                    name,
                     path,
                     array: None,
                     problem: Some(error.to_string()),

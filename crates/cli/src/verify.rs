@@ -198,17 +198,16 @@ impl Look {
             }
             // What cannot be listed is told when it cannot be opened.
             let items = list(name).unwrap_or_default();
-            let inside: Vec<_> = items.iter().filter(|item| !item.path.is_empty()).collect();
+            let inside = items.into_iter().filter(|item| !item.path.is_empty());
+            let inside: Vec<_> = inside.collect();
             if inside.is_empty() {
                 names.push(name.clone());
                 continue;
             }
-            let folder = name.trim_end_matches('/');
-            let between = if Path::new(name).is_dir() { "/" } else { ":/" };
             let arrays = inside
-                .iter()
+                .into_iter()
                 .filter(|item| item.array.is_some() || item.problem.is_some());
-            names.extend(arrays.map(|item| format!("{folder}{between}{}", item.path)));
+            names.extend(arrays.map(|item| item.name));
         }
         Ok(names)
     }

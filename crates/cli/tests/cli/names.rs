@@ -174,3 +174,36 @@ fn directories_are_not_overwritten_by_files() {
     assert_eq!(place.bytes("f.oc"), b"kept");
     assert!(place.names().iter().all(|name| !name.starts_with('.')));
 }
+
+/// A container stands for all arrays in it, however it is named.
+#[test]
+fn arrays_of_a_container_are_found_under_their_whole_names() {
+    let place = Place::new();
+    let make = "--shape 4x5 --type u8 --fill index";
+    place.ok(&format!("create x.zarr/g/t {make} --chunks 2x2"));
+    place.ok(&format!("create zarr2:group.zarr/t {make} --chunks 2x2"));
+    std::fs::rename(place.path("group.zarr"), place.path("group")).unwrap();
+    place.ok(&format!("create x.h5:/g/t {make}"));
+    place.ok(&format!("create x.nc:t {make}"));
+    let here = place.root().display().to_string();
+    for (name, array) in [
+        ("x.zarr".to_owned(), "x.zarr/g/t".to_owned()),
+        ("x.zarr/".into(), "x.zarr/g/t".into()),
+        ("./x.zarr/g".into(), "./x.zarr/g/t".into()),
+        (
+            format!("file://{here}/x.zarr"),
+            format!("{here}/x.zarr/g/t"),
+        ),
+        ("zarr2:group".into(), "group/t".into()),
+        ("x.h5".into(), "x.h5:/g/t".into()),
+        (format!("file://{here}/x.h5"), format!("{here}/x.h5:/g/t")),
+        ("x.nc".into(), "x.nc:t".into()),
+    ] {
+        let told = place.ok(&format!("verify {name}"));
+        let begins = told.starts_with(&format!("{array}  "));
+        assert!(begins && told.contains("1 of 1 without fault"), "{told}");
+        let told = place.ok(&format!("repair-report {name}"));
+        assert_eq!(told, format!("{array}: nothing to repair\n"));
+        assert_eq!(place.ok(&format!("read {array} 0")), "0 1 2 3 4\n");
+    }
+}
