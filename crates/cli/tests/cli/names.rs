@@ -207,3 +207,44 @@ fn arrays_of_a_container_are_found_under_their_whole_names() {
         assert_eq!(place.ok(&format!("read {array} 0")), "0 1 2 3 4\n");
     }
 }
+
+/// Nothing that a file holds reaches the terminal as something that it would obey.
+#[test]
+fn control_characters_of_files_are_shown() {
+    let place = Place::new();
+    let make = "--shape 4 --type u8";
+    place.ok(&format!("create x.zarr/t {make}"));
+    place.ok(&format!("create x.zarr/bad {make}"));
+    place.ok_args(&["create", "x.h5:/e\x1b[2J", "--shape", "4", "--type", "u8"]);
+    let change = |file: &str, name: &str, value: serde_json::Value| {
+        let mut document: serde_json::Value = serde_json::from_slice(&place.bytes(file)).unwrap();
+        document[name] = value;
+        place.write(file, document.to_string());
+    };
+    let attributes = serde_json::json!({ "key\x1b[2J\u{9b}2J": "value\x1b[2J\u{9b}2J" });
+    change("x.zarr/zarr.json", "attributes", attributes.clone());
+    change("x.zarr/t/zarr.json", "attributes", attributes);
+    let names = serde_json::json!(["axis\x1b[2J"]);
+    change("x.zarr/t/zarr.json", "dimension_names", names);
+    change("x.zarr/bad/zarr.json", "data_type", "what\x1b[2J".into());
+    for (line, status, shown) in [
+        ("ls x.zarr", 0, "key\\u{1b}[2J\\u{9b}2J: "),
+        ("ls x.zarr", 0, "axes axis\\u{1b}[2J"),
+        ("ls x.zarr", 0, "what\\u{1b}[2J"),
+        ("ls x.h5", 0, "e\\u{1b}[2J"),
+        ("info x.zarr/t", 0, "\\u{9b}2J"),
+        ("verify x.h5", 0, "x.h5:/e\\u{1b}[2J  "),
+        ("verify x.zarr", 1, "what\\u{1b}[2J"),
+        ("repair-report x.h5", 0, "x.h5:/e\\u{1b}[2J: "),
+        ("repair-report x.zarr", 1, "what\\u{1b}[2J"),
+    ] {
+        let output = place.command(line.split(' ')).output().unwrap();
+        let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{line}: {told}");
+        assert!(told.contains(shown), "{line}: {told:?}");
+        let obeyed = told
+            .chars()
+            .any(|letter| letter.is_control() && letter != '\n');
+        assert!(!obeyed, "{line}: {told:?}");
+    }
+}
