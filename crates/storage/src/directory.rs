@@ -10,14 +10,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::num::NonZero;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
+use crate::chunked::cores;
 use crate::error::{Error, Result};
 use crate::file::{Access, FileStore};
 use crate::objects::{Entry, Objects, check_folder, check_key, too_long};
@@ -30,7 +29,6 @@ const UNFINISHED: &str = ".partial";
 #[derive(Debug, Clone)]
 pub struct Directory {
     path: PathBuf,
-    parallel: usize,
 }
 
 impl Directory {
@@ -38,7 +36,6 @@ impl Directory {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Directory {
             path: path.into(),
-            parallel: thread::available_parallelism().map_or(1, NonZero::get),
         }
     }
 
@@ -125,7 +122,7 @@ impl Objects for Directory {
     }
 
     fn parallel(&self) -> usize {
-        self.parallel
+        cores()
     }
 
     fn length(&self, key: &str) -> Result<Option<u64>> {
