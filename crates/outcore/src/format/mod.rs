@@ -88,6 +88,21 @@ fn list_hdf5(path: &Path) -> Result<Vec<Item>> {
     Ok(hdf5::list(path)?.into_iter().map(item).collect())
 }
 
+/// The arrays of a file as a part of a sentence, in which each is called `noun`.
+pub(crate) fn choices(noun: &str, names: &[&str]) -> String {
+    const SHOWN: usize = 20;
+    match names {
+        [] => format!("it has no {noun}s"),
+        [one] => format!("its only {noun} is {one}"),
+        some if some.len() <= SHOWN => format!("its {noun}s are {}", some.join(", ")),
+        some => format!(
+            "its {noun}s are {} and {} more",
+            some[..SHOWN].join(", "),
+            some.len() - SHOWN
+        ),
+    }
+}
+
 /// An array's descriptor and its bytes.
 #[derive(Debug)]
 pub(crate) struct Opened {

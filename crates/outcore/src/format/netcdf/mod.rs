@@ -25,7 +25,7 @@ use crate::descriptor::ArrayDescriptor;
 use crate::element::ByteOrder;
 use crate::error::Result;
 use crate::format::fields::{Parsed, Problem};
-use crate::format::{Item, Location, Opened, first_bytes, open_file};
+use crate::format::{Item, Location, Opened, choices, first_bytes, open_file};
 use attribute::Room;
 use header::{Header, Variable};
 pub(crate) use write::create;
@@ -308,15 +308,6 @@ impl File {
     fn choices(&self) -> String {
         let all = self.header.variables.iter();
         let names: Vec<&str> = all.map(|variable| variable.name.as_str()).collect();
-        match &names[..] {
-            [] => "it has no variables".into(),
-            [one] => format!("its only variable is {one}"),
-            some if some.len() <= 20 => format!("its variables are {}", some.join(", ")),
-            some => format!(
-                "its variables are {} and {} more",
-                some[..20].join(", "),
-                some.len() - 20
-            ),
-        }
+        choices("variable", &names)
     }
 }
