@@ -163,14 +163,6 @@ impl Objects for Directory {
         }
     }
 
-    fn read_range(&self, key: &str, offset: u64, buffer: &mut [u8]) -> Result<bool> {
-        let path = self.place(key)?;
-        match open(&path) {
-            Ok(file) => read_at(&file, &path, offset, buffer),
-            Err(source) => or_missing("read", &path, source, false),
-        }
-    }
-
     fn read_parts(&self, key: &str, parts: &[Range<usize>], buffer: &mut [u8]) -> Result<bool> {
         let path = self.place(key)?;
         let file = match open(&path) {
