@@ -9,6 +9,8 @@
 //! Invariants:
 //! - An object is complete or not there, whatever happens to its writer; who
 //!   reads one while it is replaced gets all of the old or all of the new.
+//! - If the system crashes, one that was replaced is the old or the new one; one that
+//!   is new may be missing or cut short until [`Objects::sync`] has returned.
 //! - What is not there is an answer (`None`, `false`), not an error; all else
 //!   that keeps the bytes from coming is an error, never fewer bytes.
 //! - Messages name the object and never hold credentials.
