@@ -11,7 +11,7 @@ use outcore::{Comm, Result};
 
 /// Collective: the threads of this rank.
 pub(crate) fn threads_of_rank(comm: &Comm) -> Result<usize> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = outcore::storage::cores();
     let mine = where_it_runs();
     let alike = match comm.transport().shares_memory() {
         true => comm.size(),

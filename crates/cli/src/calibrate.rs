@@ -78,7 +78,7 @@ impl Calibrate {
     }
 
     fn transport(&self) -> Result<()> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        let cores = outcore::storage::cores() as u32;
         let ranks = match (self.ranks.ranks, outcore::under_launcher()) {
             (None, false) => Some(cores.max(2)),
             (asked, _) => asked,

@@ -8,7 +8,7 @@ use outcore::{
 use serde_json::{Value, json};
 
 use crate::bytes;
-use crate::ranks::{once, print};
+use crate::ranks::{once, print, shown};
 
 /// Say what an array is: shape, type, layout, size, placement, attributes
 ///
@@ -77,7 +77,7 @@ impl Info {
                     (_, Value::Object(map)) if map.is_empty() => continue,
                     (_, other) => other.to_string(),
                 };
-                lines.push_str(&format!("{name:<12} {value}\n"));
+                lines.push_str(&format!("{name:<12} {}\n", shown(&value)));
             }
             if let Some(local) = local {
                 lines.push_str(&format!("\n{local}\n"));

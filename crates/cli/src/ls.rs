@@ -8,7 +8,7 @@ use outcore::{Error, Item, Result, list, shape_text};
 use serde_json::{Map, Value, json};
 
 use crate::bytes;
-use crate::ranks::{once, print};
+use crate::ranks::{once, print, shown};
 
 /// List the groups and arrays of a container
 ///
@@ -47,6 +47,7 @@ impl Ls {
             return listed;
         }
         let mut items = vec![Item {
+            name: self.container.clone(),
             path: String::new(),
             array: None,
             problem: None,
@@ -74,12 +75,14 @@ impl Ls {
         }
         names.sort();
         for path in names {
-            let found = list(&directory.join(&path).to_string_lossy());
+            let name = directory.join(&path).to_string_lossy().into_owned();
+            let found = list(&name);
             let first = found.map(|items| items.into_iter().next());
             items.push(match first {
                 Ok(Some(item)) => Item { path, ..item },
                 Ok(None) => continue,
                 Err(error) => Item {
+                    name,
                     path,
                     array: None,
                     problem: Some(error.to_string()),
@@ -98,8 +101,8 @@ impl Ls {
                 return print(&format!("{:#}\n", Value::Array(items)));
             }
             let name = self.container.trim_end_matches('/');
-            let lines = items.iter().map(|item| line(name, item));
-            print(&lines.collect::<String>())
+            let lines = items.iter().flat_map(|item| lines(name, item));
+            print(&lines.map(|line| shown(&line) + "\n").collect::<String>())
         })
     }
 }
@@ -124,7 +127,7 @@ fn facts(item: &Item) -> Value {
 }
 
 /// One item, as deep in as its path is long.
-fn line(container: &str, item: &Item) -> String {
+fn lines(container: &str, item: &Item) -> Vec<String> {
     let depth = match item.path.as_str() {
         "" => 0,
         path => path.split('/').count(),
@@ -133,23 +136,16 @@ fn line(container: &str, item: &Item) -> String {
         Some("") | None => container,
         Some(name) => name,
     };
-    // Names in files may hold what a terminal would obey.
-    let shown = |letter: char| match letter.is_control() {
-        true => letter.escape_debug().to_string(),
-        false => letter.to_string(),
-    };
-    let name: String = name.chars().map(shown).collect();
-    let name = format!("{}{name}", "  ".repeat(depth));
-    match &item.array {
-        None if item.problem.is_some() => {
-            format!("{name:<32} {}\n", item.problem.as_deref().unwrap_or(""))
-        }
-        None => {
+    let indent = "  ".repeat(depth);
+    let name = format!("{indent}{name}");
+    match (&item.array, &item.problem) {
+        (None, Some(problem)) => vec![format!("{name:<32} {problem}")],
+        (None, None) => {
             let kept = item.attributes.iter();
-            let kept = kept.map(|(key, value)| format!("{}  {key}: {value}\n", "  ".repeat(depth)));
-            format!("{name}/\n{}", kept.collect::<String>())
+            let kept = kept.map(|(key, value)| format!("{indent}  {key}: {value}"));
+            [format!("{name}/")].into_iter().chain(kept).collect()
         }
-        Some(array) => {
+        (Some(array), _) => {
             let size = array.element_count().unwrap_or(0);
             let size = size.saturating_mul(array.element_type.size());
             let mut told = format!(
@@ -165,8 +161,7 @@ fn line(container: &str, item: &Item) -> String {
             if let Some(names) = &array.axis_names {
                 told.push_str(&format!(", axes {}", names.join(" ")));
             }
-            told.push('\n');
-            told
+            vec![told]
         }
     }
 }

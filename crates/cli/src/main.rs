@@ -302,11 +302,6 @@ fn failed(error: &outcore::Error, left: Option<&str>, status: u8) -> ExitCode {
 
 /// Says what is wrong, if anybody can still be told.
 fn complain(problem: &str) {
-    // Names in files may hold what a terminal would obey.
-    let shown = |letter: char| match letter.is_control() && letter != '\n' {
-        true => letter.escape_debug().to_string(),
-        false => letter.to_string(),
-    };
-    let problem: String = problem.chars().map(shown).collect();
-    let _ = writeln!(std::io::stderr(), "outcore: {problem}");
+    let lines: Vec<String> = problem.split('\n').map(ranks::shown).collect();
+    let _ = writeln!(std::io::stderr(), "outcore: {}", lines.join("\n"));
 }

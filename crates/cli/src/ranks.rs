@@ -136,6 +136,15 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }))
 }
 
+/// A line as it is shown: names and texts in files may hold what a terminal would obey.
+pub(crate) fn shown(line: &str) -> String {
+    let letter = |letter: char| match letter.is_control() {
+        true => letter.escape_debug().to_string(),
+        false => letter.to_string(),
+    };
+    line.chars().map(letter).collect()
+}
+
 /// Whoever closes the pipe that we print into has seen enough.
 pub(crate) fn until_closed(printed: Result<()>) -> Result<()> {
     match printed {

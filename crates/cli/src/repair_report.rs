@@ -8,7 +8,7 @@ use outcore::{Fault, Layout, Problem, Result, Verified};
 use serde_json::{Value, json};
 
 use crate::bytes;
-use crate::ranks::print;
+use crate::ranks::{print, shown};
 use crate::verify::{Finding, Look, count_text, place_text};
 use crate::whole_file;
 
@@ -81,10 +81,10 @@ fn report(findings: &[Finding], json: bool) -> String {
 
 /// The report of one array.
 fn text(finding: &Finding) -> String {
-    let name = &finding.name;
+    let name = shown(&finding.name);
     let (layout, verified) = match &finding.found {
         Ok(found) => found,
-        Err(problem) => return format!("{name}: cannot be read: {problem}\n"),
+        Err(problem) => return format!("{name}: cannot be read: {}\n", shown(problem)),
     };
     if verified.faults.is_empty() {
         return format!("{name}: nothing to repair\n");
@@ -94,7 +94,8 @@ fn text(finding: &Finding) -> String {
     for fault in &verified.faults {
         let place = place_text(verified.checks, fault);
         // Writing to a string does not fail.
-        let _ = writeln!(text, "  {place}: {}", fault.problem);
+        let problem = shown(&fault.problem.to_string());
+        let _ = writeln!(text, "  {place}: {problem}");
         let mut none = true;
         for section in fault.sections(layout) {
             none = false;

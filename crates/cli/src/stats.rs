@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, Result, shape_text};
+use outcore::{Array, Result, json_number, shape_text};
 use outcore_apps::Resources;
 use outcore_apps::stats::{Answer, Bins, Extreme, Histogram, Part, Question, Value, stats};
 use serde_json::{Map, json};
@@ -216,10 +216,7 @@ pub(crate) fn number(value: Value) -> serde_json::Value {
             (_, Ok(value)) => value.into(),
             _ => value.to_string().into(),
         },
-        Value::Real(f64::INFINITY) => "Infinity".into(),
-        Value::Real(f64::NEG_INFINITY) => "-Infinity".into(),
-        Value::Real(value) if value.is_nan() => "NaN".into(),
-        Value::Real(value) => value.into(),
+        Value::Real(value) => json_number(value),
     }
 }
 

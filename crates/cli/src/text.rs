@@ -1,14 +1,13 @@
 //! Numbers as text: the last axis along the line, one line for each index of
 //! the axis before, an empty line where an axis before that goes on.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
 
-use outcore::{Array, Error, Pattern, Pieces, Result, Section, hidden_name, reorder};
+use outcore::{Array, Error, Pattern, Pieces, Result, Section, reorder};
 
 use crate::memory::Room;
 use crate::ranks::until_closed;
+use crate::whole_file;
 
 /// Elements in memory at a time, at the most.
 const PIECE: u64 = 1 << 20;
@@ -31,25 +30,9 @@ impl Lines<'_> {
             let mut out = BufWriter::new(std::io::stdout().lock());
             return until_closed(self.print(&mut out, (separator, "standard output")));
         }
-        let failed = |source| Error::File {
-            action: "write",
-            path: PathBuf::from(output),
-            source,
-        };
-        let path = Path::new(output);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary =
-            path.with_file_name(hidden_name(&format!("{}-", std::process::id()), &name, ""));
-        let file = File::create(&temporary).map_err(failed)?;
-        let mut out = BufWriter::new(&file);
-        let outcome = self
-            .print(&mut out, (separator, output))
-            .and_then(|()| file.sync_all().map_err(failed))
-            .and_then(|()| std::fs::rename(&temporary, path).map_err(failed));
-        if outcome.is_err() {
-            let _ = std::fs::remove_file(&temporary);
-        }
-        outcome
+        whole_file::write(output, |file| {
+            self.print(&mut BufWriter::new(file), (separator, output))
+        })
     }
 
     /// Prints to `out`, which is called `name` in messages.

@@ -22,7 +22,7 @@ use crate::counted::counted;
 use crate::memory::Memory;
 use crate::output::check_free;
 use crate::progress::Progress;
-use crate::ranks::{Ranks, cause, is_interruption, print};
+use crate::ranks::{Ranks, cause, is_interruption, print, shown};
 use crate::repair_report;
 use crate::work::{Begun, Ended};
 
@@ -198,17 +198,16 @@ impl Look {
             }
             // What cannot be listed is told when it cannot be opened.
             let items = list(name).unwrap_or_default();
-            let inside: Vec<_> = items.iter().filter(|item| !item.path.is_empty()).collect();
+            let inside = items.into_iter().filter(|item| !item.path.is_empty());
+            let inside: Vec<_> = inside.collect();
             if inside.is_empty() {
                 names.push(name.clone());
                 continue;
             }
-            let folder = name.trim_end_matches('/');
-            let between = if Path::new(name).is_dir() { "/" } else { ":/" };
             let arrays = inside
-                .iter()
+                .into_iter()
                 .filter(|item| item.array.is_some() || item.problem.is_some());
-            names.extend(arrays.map(|item| format!("{folder}{between}{}", item.path)));
+            names.extend(arrays.map(|item| item.name));
         }
         Ok(names)
     }
@@ -353,10 +352,10 @@ pub(crate) fn place_text(checks: Checks, fault: &Fault) -> String {
 
 /// What is said of one array.
 fn lines(finding: &Finding) -> String {
-    let name = &finding.name;
+    let name = shown(&finding.name);
     let (layout, verified) = match &finding.found {
         Ok(found) => found,
-        Err(problem) => return format!("{name}  cannot be read: {problem}\n"),
+        Err(problem) => return format!("{name}  cannot be read: {}\n", shown(problem)),
     };
     let Verified { checks, pieces, .. } = verified;
     let (size, each) = (bytes::show(verified.bytes), bytes::show(verified.piece));
@@ -407,7 +406,7 @@ fn lines(finding: &Finding) -> String {
         text.push_str(&format!(
             "  {}: {} ({}{more})\n",
             place_text(*checks, fault),
-            fault.problem,
+            shown(&fault.problem.to_string()),
             some.join(", ")
         ));
     }

@@ -186,6 +186,17 @@ impl ArrayDescriptor {
         Layout::arranged(&self.shape, self.element_type.size(), &self.arrangement)
     }
 
+    /// Fails if the data are to be spread over several files, which `kind` ("a Zarr
+    /// array") cannot be.
+    pub(crate) fn check_in_one_place(&self, kind: &str) -> Result<(), String> {
+        match (&self.stripes, &self.local) {
+            (None, None) => Ok(()),
+            _ => Err(format!(
+                "{kind} is neither striped nor placed locally; use a name ending in .oc"
+            )),
+        }
+    }
+
     /// Fails unless the data could exist; `array` names it in the message.
     pub(crate) fn check(&self, array: &str) -> Result<Layout> {
         let axes = self.shape.len();

@@ -85,6 +85,7 @@ pub use draft::{Draft, SharedDraft};
 pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
+pub use format::value::json_number;
 pub use format::{Item, list};
 pub use global::{
     Answer, Arithmetic, Balance, BlockSource, Blocks, CacheCounts, Call, DiskOptions, DiskResident,

@@ -6,6 +6,7 @@
 use std::fmt::Display;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use outcore_storage::cores;
 use outcore_transport::{Comm, Error, launch};
 
 use crate::collective::ExchangeCost;
@@ -112,6 +113,5 @@ pub fn default_ranks() -> usize {
     let asked = std::env::var("OUTCORE_RANKS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
     asked.filter(|ranks| *ranks > 0).unwrap_or_else(cores)
 }

@@ -51,7 +51,7 @@ pub fn check_in_memory(make: Make<'_>) {
 /// Runs the suite of named objects in a place that is fresh and empty.
 pub fn check_objects(place: &dyn Objects) {
     objects::nothing(place);
-    objects::contents_and_ranges(place);
+    objects::contents_and_parts(place);
     objects::replacement_and_removal(place);
     objects::folders(place);
     objects::impossible_keys(place);

@@ -10,14 +10,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::num::NonZero;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
+use crate::chunked::cores;
 use crate::error::{Error, Result};
 use crate::file::{Access, FileStore};
 use crate::objects::{Entry, Objects, check_folder, check_key, too_long};
@@ -30,15 +29,18 @@ const UNFINISHED: &str = ".partial";
 #[derive(Debug, Clone)]
 pub struct Directory {
     path: PathBuf,
-    parallel: usize,
+    /// Whether what it holds is relied on: what is not complete has a hidden name, and
+    /// is brought to stable storage as a whole before it gets another.
+    finished: bool,
 }
 
 impl Directory {
     /// The directory at `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
         Directory {
-            path: path.into(),
-            parallel: thread::available_parallelism().map_or(1, NonZero::get),
+            finished: !is_hidden(&path),
+            path,
         }
     }
 
@@ -53,10 +55,23 @@ impl Directory {
         Ok(self.path.join(key))
     }
 
+    /// Whether what is to replace the object at `path` must be on stable storage before:
+    /// the system may bring the new name there before the bytes, and if it crashes in
+    /// between, neither the old nor the new object is left.
+    fn must_sync(&self, path: &Path) -> bool {
+        self.finished && path.symlink_metadata().is_ok()
+    }
+
     fn folder(&self, folder: &str) -> Result<PathBuf> {
         check_folder(&self.name(), folder)?;
         Ok(self.path.join(folder))
     }
+}
+
+/// Whether the name of a file or directory begins with a dot.
+fn is_hidden(path: &Path) -> bool {
+    let name = path.file_name();
+    name.is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 /// Whether a file is not there, and no file can be where it would be.
@@ -125,7 +140,7 @@ impl Objects for Directory {
     }
 
     fn parallel(&self) -> usize {
-        self.parallel
+        cores()
     }
 
     fn length(&self, key: &str) -> Result<Option<u64>> {
@@ -166,14 +181,6 @@ impl Objects for Directory {
         }
     }
 
-    fn read_range(&self, key: &str, offset: u64, buffer: &mut [u8]) -> Result<bool> {
-        let path = self.place(key)?;
-        match open(&path) {
-            Ok(file) => read_at(&file, &path, offset, buffer),
-            Err(source) => or_missing("read", &path, source, false),
-        }
-    }
-
     fn read_parts(&self, key: &str, parts: &[Range<usize>], buffer: &mut [u8]) -> Result<bool> {
         let path = self.place(key)?;
         let file = match open(&path) {
@@ -192,9 +199,14 @@ impl Objects for Directory {
         let path = self.place(key)?;
         let folder = path.parent().unwrap_or(&self.path);
         let (hidden, mut file) = unfinished(folder).map_err(failed("write", &path))?;
-        let written = file
-            .write_all(data)
-            .and_then(|()| fs::rename(&hidden, &path));
+        let mut fill = || {
+            file.write_all(data)?;
+            if self.must_sync(&path) {
+                file.sync_data()?;
+            }
+            fs::rename(&hidden, &path)
+        };
+        let written = fill();
         written.map_err(|source| {
             let _ = fs::remove_file(&hidden);
             failed("write", &path)(source)
@@ -294,4 +306,24 @@ fn sync_file_system(_: &File) -> io::Result<()> {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::sync() };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_that_replace_others_are_synced_where_they_are_relied_on() {
+        let place = tempfile::tempdir().unwrap();
+        for (name, relied_on) in [("a.zarr", true), (".1f-a.zarr", false)] {
+            let directory = Directory::new(place.path().join(name));
+            let path = directory.place("c/0").unwrap();
+            assert!(!directory.must_sync(&path), "{name}");
+            directory.write("c/0", b"old").unwrap();
+            assert_eq!(directory.must_sync(&path), relied_on, "{name}");
+            directory.write("c/0", b"new").unwrap();
+            assert_eq!(fs::read(path).unwrap(), b"new");
+        }
+        assert!(Directory::new(".").finished && Directory::new("../").finished);
+    }
 }

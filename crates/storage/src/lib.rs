@@ -16,6 +16,7 @@
 //! - Named byte strings: [`Objects`], of which a [`Directory`] is one. With the
 //!   feature `remote`, those at an [`Address`] in S3 and other object stores are
 //!   another (`Bucket`), and each of them is a store (`RemoteObject`).
+//! - [`for_each_with`]: work spread over threads.
 //! - [`conformance`]: what all of them, and any store made elsewhere, must do.
 //!
 //! ```
@@ -97,4 +98,5 @@ pub use scattered::{EqualPieces, Fragment, ScatteredStore};
 pub use store::{ReadRequest, Store, WriteRequest, fills_or_fails};
 pub use striped::StripedStore;
 pub use striping::{Piece, Striping};
+pub use threads::for_each_with;
 pub use throttled::{ThrottledStore, Time};

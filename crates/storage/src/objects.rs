@@ -9,6 +9,8 @@
 //! Invariants:
 //! - An object is complete or not there, whatever happens to its writer; who
 //!   reads one while it is replaced gets all of the old or all of the new.
+//! - If the system crashes, one that was replaced is the old or the new one; one that
+//!   is new may be missing or cut short until [`Objects::sync`] has returned.
 //! - What is not there is an answer (`None`, `false`), not an error; all else
 //!   that keeps the bytes from coming is an error, never fewer bytes.
 //! - Messages name the object and never hold credentials.
@@ -56,20 +58,9 @@ pub trait Objects: Debug + Send + Sync {
     /// the buffer is empty.
     fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<bool>;
 
-    /// Fills `buffer` from `offset` of an object; past its end is
-    /// [`Error::UnexpectedEnd`]. `false`: the object is not there.
-    fn read_range(&self, key: &str, offset: u64, buffer: &mut [u8]) -> Result<bool>;
-
-    /// Brings the bytes `parts` of an object to the same places of `buffer`.
-    /// `false`: the object is not there.
-    fn read_parts(&self, key: &str, parts: &[Range<usize>], buffer: &mut [u8]) -> Result<bool> {
-        for part in parts {
-            if !self.read_range(key, part.start as u64, &mut buffer[part.clone()])? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
+    /// Brings the bytes `parts` of an object to the same places of `buffer`; past its
+    /// end is [`Error::UnexpectedEnd`]. `false`: the object is not there.
+    fn read_parts(&self, key: &str, parts: &[Range<usize>], buffer: &mut [u8]) -> Result<bool>;
 
     /// Makes an object of `data`, or replaces it.
     fn write(&self, key: &str, data: &[u8]) -> Result<()>;

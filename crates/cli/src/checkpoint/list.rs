@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Series, time, unfinished_text};
 use crate::bytes;
-use crate::ranks::{once, print};
+use crate::ranks::{once, print, shown};
 
 /// Say which checkpoints there are, the newest last
 ///
@@ -59,17 +59,18 @@ fn table(entries: &[CheckpointEntry]) -> String {
         "ranks", "bytes"
     );
     for CheckpointEntry { name, state } in entries {
-        text.push_str(&match state {
+        let line = match state {
             Ok(checkpoint) => format!(
-                "{name:<width$}  {:>6}  {:<19}  {:>5}  {:>10}  {}\n",
+                "{name:<width$}  {:>6}  {:<19}  {:>5}  {:>10}  {}",
                 checkpoint.sequence(),
                 time::utc(checkpoint.created()),
                 checkpoint.ranks(),
                 bytes::show(checkpoint.bytes()),
                 arrays(checkpoint)
             ),
-            Err(problem) => format!("{name:<width$}  damaged: {problem}\n"),
-        });
+            Err(problem) => format!("{name:<width$}  damaged: {problem}"),
+        };
+        text += &(shown(&line) + "\n");
     }
     text
 }

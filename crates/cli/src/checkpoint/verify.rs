@@ -1,5 +1,6 @@
 //! `outcore checkpoint verify`: whether the data are as they were saved.
 
+use std::iter;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Series, unfinished_text};
 use crate::bytes;
 use crate::progress::Progress;
-use crate::ranks::{Ranks, is_interruption, print};
+use crate::ranks::{Ranks, is_interruption, print, shown};
 
 /// Compare the data of checkpoints with their checksums
 ///
@@ -165,12 +166,15 @@ impl Verify {
         let mut text = String::new();
         for finding in findings {
             let Finding { name, bytes, .. } = finding;
-            match &finding.problem {
-                None => text.push_str(&format!("{name}  intact, {}\n", bytes::show(*bytes))),
-                Some(problem) => text.push_str(&format!("{name}  damaged: {problem}\n")),
-            }
+            let first = match &finding.problem {
+                None => format!("{name}  intact, {}", bytes::show(*bytes)),
+                Some(problem) => format!("{name}  damaged: {problem}"),
+            };
             let further = finding.damage.iter().skip(1);
-            further.for_each(|damage| text.push_str(&format!("{name}  damaged: {damage}\n")));
+            let further = further.map(|damage| format!("{name}  damaged: {damage}"));
+            for line in iter::once(first).chain(further) {
+                text.push_str(&(shown(&line) + "\n"));
+            }
         }
         text.push_str(&format!(
             "{intact} of {} intact; {} in {seconds:.2} s, {:.2} GB/s\n",

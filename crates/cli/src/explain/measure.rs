@@ -5,10 +5,11 @@
 //! slow ones fewer. A write puts back what was read just before, outside of
 //! the measured time. A try that takes long has a progress bar of its own.
 
-use std::sync::Barrier;
+use std::sync::{PoisonError, RwLock};
+use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-use outcore::{Array, MemoryBudget, Pieces, Result, Section, Strategy, Tuning};
+use outcore::{Array, Error, MemoryBudget, Pieces, Result, Section, Strategy, Tuning};
 
 use super::{Account, Explain};
 use crate::progress::Progress;
@@ -110,27 +111,13 @@ impl Explain {
                 _ => "measuring",
             };
             let progress = &Progress::alone(label, bytes);
-            let start = Barrier::new(accesses.len());
             let piece = PIECE / accesses.len() as u64;
-            let outcomes: Vec<Result<f64>> = std::thread::scope(|scope| {
-                let ranks: Vec<_> = arrays
-                    .iter()
-                    .zip(accesses)
-                    .map(|(array, (section, _))| {
-                        let (start, section) = (&start, *section);
-                        scope.spawn(move || {
-                            start.wait();
-                            self.once_through(array, section, piece, progress)
-                        })
-                    })
-                    .collect();
-                let joined = ranks.into_iter().map(|rank| rank.join());
-                joined
-                    .map(|rank| rank.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                    .collect()
-            });
-            for (best, outcome) in best.iter_mut().zip(outcomes) {
-                *best = best.min(outcome?);
+            let took = at_once(accesses.len(), |rank| {
+                let (section, _) = accesses[rank];
+                self.once_through(&arrays[rank], section, piece, progress)
+            })?;
+            for (best, seconds) in best.iter_mut().zip(took) {
+                *best = best.min(seconds);
             }
             if begin.elapsed() > PATIENCE {
                 break;
@@ -175,6 +162,36 @@ impl Explain {
     }
 }
 
+/// Does the `work` of so many ranks on a thread each, which start together once all of
+/// them are there; none does if the system refuses one.
+fn at_once<T: Send>(ranks: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    // Locked while the threads are made; then it says whether they are to start.
+    let gate = RwLock::new(false);
+    thread::scope(|scope| {
+        let mut all_there = gate.write().unwrap_or_else(PoisonError::into_inner);
+        let begin = |rank: usize| {
+            let (gate, work) = (&gate, &work);
+            let thread = Builder::new().spawn_scoped(scope, move || {
+                let start = *gate.read().unwrap_or_else(PoisonError::into_inner);
+                start.then(|| work(rank))
+            });
+            thread.map_err(|error| {
+                Error::Invalid(format!(
+                    "there is no thread for rank {rank}: {error}; --ranks with a smaller number \
+                     needs fewer"
+                ))
+            })
+        };
+        let threads: Result<Vec<_>> = (0..ranks).map(begin).collect();
+        *all_there = threads.is_ok();
+        drop(all_there);
+        let joined = threads?.into_iter().map(|thread| thread.join());
+        joined
+            .filter_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
 /// Cuts `section` into pieces of at most so many bytes, and moves each.
 fn move_pieces(
     array: &Array,
@@ -189,4 +206,48 @@ fn move_pieces(
         each(&piece, &mut values)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_start_or_none() {
+        let twice = at_once(3, |rank| Ok(2 * rank)).unwrap();
+        assert_eq!(twice, [0, 2, 4]);
+        let failure = at_once(3, |rank| match rank {
+            1 => Err(Error::Invalid("one".into())),
+            _ => Ok(()),
+        });
+        assert_eq!(failure.unwrap_err().to_string(), "one");
+    }
+
+    /// The variable under which the test runs itself in a process that gets few threads.
+    const FEW: &str = "OUTCORE_TEST_FEW_THREADS";
+
+    #[test]
+    fn nobody_waits_for_threads_that_are_refused() {
+        if std::env::var_os(FEW).is_some() {
+            let outcome = at_once(50, |_| -> Result<()> { panic!("it has started") });
+            let problem = outcome.unwrap_err().to_string();
+            assert!(problem.contains("no thread for rank"), "{problem}");
+            assert!(!problem.contains("for rank 0:"), "{problem}");
+            return;
+        }
+        let name = "explain::measure::tests::nobody_waits_for_threads_that_are_refused";
+        // There is room for the stacks of some threads, but not of all.
+        let limited = "ulimit -v 4000000; exec \"$0\" --exact \"$1\" --test-threads=1";
+        let output = std::process::Command::new("sh")
+            .args(["-c", limited])
+            .arg(std::env::current_exe().unwrap())
+            .arg(name)
+            .env(FEW, "yes")
+            .env("RUST_MIN_STACK", "1000000000")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{told}");
+        assert!(told.contains("1 passed"), "{told}");
+    }
 }

@@ -1,7 +1,7 @@
 //! A picture as a PNG file: the array, on its right the scale of colours, below
 //! what it is.
 
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 
 use outcore::Result;
 
@@ -9,7 +9,7 @@ use super::Scene;
 use super::canvas::Canvas;
 use super::letters::Letters;
 use crate::picture::Colour;
-use crate::whole_file;
+use crate::whole_file::{self, failed};
 
 const MARGIN: usize = 18;
 /// The scale of colours.
@@ -43,9 +43,12 @@ pub(super) fn write(name: &str, scene: &Scene<'_>) -> Result<(usize, usize)> {
         let mut encoder = png::Encoder::new(BufWriter::new(file), width as u32, height as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(canvas.bytes())?;
-        Ok(writer.finish()?)
+        let write = || -> io::Result<()> {
+            let mut writer = encoder.write_header()?;
+            writer.write_image_data(canvas.bytes())?;
+            Ok(writer.finish()?)
+        };
+        write().map_err(failed(name))
     })?;
     Ok((width, height))
 }

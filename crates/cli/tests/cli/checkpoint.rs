@@ -232,3 +232,16 @@ fn what_is_no_series() {
     place.fails(2, "checkpoint prune run");
     place.fails(2, "checkpoint prune run --keep 0");
 }
+
+#[test]
+fn control_characters_of_names_are_shown() {
+    let place = Place::new();
+    save(&place, 1);
+    std::fs::rename(place.path("run/step-1"), place.path("run/e\x1b[2J")).unwrap();
+    for line in ["checkpoint list run", "checkpoint verify run"] {
+        let output = place.command(line.split(' ')).output().unwrap();
+        let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(told.contains("e\\u{1b}[2J  "), "{line}: {told:?}");
+        assert!(!told.contains('\x1b'), "{line}: {told:?}");
+    }
+}

@@ -174,3 +174,77 @@ fn directories_are_not_overwritten_by_files() {
     assert_eq!(place.bytes("f.oc"), b"kept");
     assert!(place.names().iter().all(|name| !name.starts_with('.')));
 }
+
+/// A container stands for all arrays in it, however it is named.
+#[test]
+fn arrays_of_a_container_are_found_under_their_whole_names() {
+    let place = Place::new();
+    let make = "--shape 4x5 --type u8 --fill index";
+    place.ok(&format!("create x.zarr/g/t {make} --chunks 2x2"));
+    place.ok(&format!("create zarr2:group.zarr/t {make} --chunks 2x2"));
+    std::fs::rename(place.path("group.zarr"), place.path("group")).unwrap();
+    place.ok(&format!("create x.h5:/g/t {make}"));
+    place.ok(&format!("create x.nc:t {make}"));
+    let here = place.root().display().to_string();
+    for (name, array) in [
+        ("x.zarr".to_owned(), "x.zarr/g/t".to_owned()),
+        ("x.zarr/".into(), "x.zarr/g/t".into()),
+        ("./x.zarr/g".into(), "./x.zarr/g/t".into()),
+        (
+            format!("file://{here}/x.zarr"),
+            format!("{here}/x.zarr/g/t"),
+        ),
+        ("zarr2:group".into(), "group/t".into()),
+        ("x.h5".into(), "x.h5:/g/t".into()),
+        (format!("file://{here}/x.h5"), format!("{here}/x.h5:/g/t")),
+        ("x.nc".into(), "x.nc:t".into()),
+    ] {
+        let told = place.ok(&format!("verify {name}"));
+        let begins = told.starts_with(&format!("{array}  "));
+        assert!(begins && told.contains("1 of 1 without fault"), "{told}");
+        let told = place.ok(&format!("repair-report {name}"));
+        assert_eq!(told, format!("{array}: nothing to repair\n"));
+        assert_eq!(place.ok(&format!("read {array} 0")), "0 1 2 3 4\n");
+    }
+}
+
+/// Nothing that a file holds reaches the terminal as something that it would obey.
+#[test]
+fn control_characters_of_files_are_shown() {
+    let place = Place::new();
+    let make = "--shape 4 --type u8";
+    place.ok(&format!("create x.zarr/t {make}"));
+    place.ok(&format!("create x.zarr/bad {make}"));
+    place.ok_args(&["create", "x.h5:/e\x1b[2J", "--shape", "4", "--type", "u8"]);
+    let change = |file: &str, name: &str, value: serde_json::Value| {
+        let mut document: serde_json::Value = serde_json::from_slice(&place.bytes(file)).unwrap();
+        document[name] = value;
+        place.write(file, document.to_string());
+    };
+    let attributes = serde_json::json!({ "key\x1b[2J\u{9b}2J": "value\x1b[2J\u{9b}2J" });
+    change("x.zarr/zarr.json", "attributes", attributes.clone());
+    change("x.zarr/t/zarr.json", "attributes", attributes);
+    let names = serde_json::json!(["axis\x1b[2J"]);
+    change("x.zarr/t/zarr.json", "dimension_names", names);
+    change("x.zarr/bad/zarr.json", "data_type", "what\u{9b}2J".into());
+    for (line, status, shown) in [
+        ("ls x.zarr", 0, "key\\u{1b}[2J\\u{9b}2J: "),
+        ("ls x.zarr", 0, "axes axis\\u{1b}[2J"),
+        ("ls x.zarr", 0, "what\\u{9b}2J"),
+        ("ls x.h5", 0, "e\\u{1b}[2J"),
+        ("info x.zarr/t", 0, "\\u{9b}2J"),
+        ("verify x.h5", 0, "x.h5:/e\\u{1b}[2J  "),
+        ("verify x.zarr", 1, "what\\u{9b}2J"),
+        ("repair-report x.h5", 0, "x.h5:/e\\u{1b}[2J: "),
+        ("repair-report x.zarr", 1, "what\\u{9b}2J"),
+    ] {
+        let output = place.command(line.split(' ')).output().unwrap();
+        let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{line}: {told}");
+        assert!(told.contains(shown), "{line}: {told:?}");
+        let obeyed = told
+            .chars()
+            .any(|letter| letter.is_control() && letter != '\n');
+        assert!(!obeyed, "{line}: {told:?}");
+    }
+}

@@ -216,6 +216,12 @@ fn round_trips(client: &Client, at: &str) {
     }
     let listed = client.ok(&format!("ls|{at}/same.zarr"));
     assert!(listed.contains("60x70 f32"), "{listed}");
+    for command in ["verify", "repair-report"] {
+        for group in ["same.zarr", "same.zarr/", "same.zarr/a"] {
+            let told = client.ok(&format!("{command}|{at}/{group}"));
+            assert!(told.contains(&format!("{at}/same.zarr/a/t")), "{told}");
+        }
+    }
     client.ok(&format!("info|{at}/same.zarr/a/t|--json"));
     // A part of a chunk, by ranks that share chunks.
     for name in [&format!("{at}/same.zarr/a/t"), "same.zarr/a/t"] {

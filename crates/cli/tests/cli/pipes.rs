@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::os::unix::fs::FileTypeExt;
+use std::process::{Command, Stdio};
 
 use crate::program::{Place, complaint};
 
@@ -85,5 +86,50 @@ fn messages_that_cannot_be_written_do_no_harm() {
             .status()
             .unwrap();
         assert_eq!(status_found.code(), Some(status), "{line}");
+    }
+}
+
+#[test]
+fn a_named_pipe_is_written_and_stays() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 2x3 --type u8 --fill index");
+    let pipe = place.path("pipe.csv");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let taken = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    place.ok("read a.oc -o pipe.csv --force");
+    assert!(pipe.metadata().unwrap().file_type().is_fifo());
+    assert_eq!(taken.join().unwrap(), "0,1,2\n3,4,5\n");
+    assert_eq!(place.names(), ["a.oc", "pipe.csv"]);
+}
+
+#[test]
+fn planted_links_are_not_followed() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 2x3 --type u8 --fill index");
+    place.write("victim", "mine");
+    // The shell becomes the program, and keeps its number.
+    let script = "for number in 0- 1- ''; do ln -s victim .$$-$number$2; done; exec \"$0\" $1 $2";
+    for (arguments, output) in [
+        ("read a.oc -o", "out.csv"),
+        ("view a.oc -o", "out.png"),
+        ("repair-report a.oc -o", "out.txt"),
+    ] {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            script,
+            env!("CARGO_BIN_EXE_outcore"),
+            arguments,
+            output,
+        ]);
+        let told = place.prepare(command).output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        assert_eq!(place.bytes("victim"), b"mine", "{output}");
+        assert!(!place.path(output).is_symlink(), "{output}");
+        assert!(place.bytes(output).len() > 5, "{output}");
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use outcore_storage::cores;
 use outcore_transport::{AllToAll, AllToAllCost, Comm, Exchange, Op};
 use serde::{Deserialize, Serialize};
 
@@ -68,8 +69,7 @@ impl ExchangeCost {
             ));
         }
         let ranks = comm.size() as f64;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        let abreast = cores.clamp(1.0, ranks);
+        let abreast = (cores() as f64).clamp(1.0, ranks);
         let terms = fastest(|| Ok(comm.agree(Ok::<_, Error>(()))?))?;
         let small = fastest(|| everybody_sends(comm, SMALL))?;
         let large = fastest(|| everybody_sends(comm, LARGE))?;

@@ -1,6 +1,8 @@
 //! [`Facts`]: what one rank knows that decides how all move their sections
 //! together, as it is told to the others.
 
+use outcore_storage::cores;
+
 use super::exchange_cost::ExchangeCost;
 use super::request::Request;
 use crate::array::Array;
@@ -84,11 +86,10 @@ impl Facts {
                 cold: if now > warm { now - warm } else { 0.0 },
             }
         });
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             cached,
             mappable: f64::from(u8::from(mappable)),
-            cores: cores as f64,
+            cores: cores() as f64,
             gap: array.gap(bounds, direction) as f64,
             alone,
             cached_read: profile.cached_read,

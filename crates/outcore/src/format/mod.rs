@@ -26,6 +26,8 @@ pub(crate) use location::Location;
 /// What a container holds under one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
+    /// What opens it if it is an array: `climate.zarr/t`, `results.h5:/u`.
+    pub name: String,
     /// The path inside the container; empty for what the container is itself.
     pub path: String,
     /// What describes the array; `None`: a group, or what cannot be opened.
@@ -52,6 +54,7 @@ pub fn list(name: &str) -> Result<Vec<Item>> {
         location => {
             let descriptor = open(&location, Access::ReadOnly)?.descriptor;
             Ok(vec![Item {
+                name: location.to_string(),
                 path: String::new(),
                 attributes: descriptor.attributes.clone(),
                 array: Some(descriptor),
@@ -68,7 +71,12 @@ fn list_hdf5(path: &Path) -> Result<Vec<Item>> {
             Some(Err(error)) => (None, Some(error.to_string())),
             None => (None, None),
         };
+        let location = Location::Hdf5 {
+            path: path.into(),
+            inner: Some(node.path.clone()),
+        };
         Item {
+            name: location.to_string(),
             path: node.path.trim_start_matches('/').into(),
             attributes: array
                 .as_ref()
@@ -78,6 +86,21 @@ fn list_hdf5(path: &Path) -> Result<Vec<Item>> {
         }
     };
     Ok(hdf5::list(path)?.into_iter().map(item).collect())
+}
+
+/// The arrays of a file as a part of a sentence, in which each is called `noun`.
+pub(crate) fn choices(noun: &str, names: &[&str]) -> String {
+    const SHOWN: usize = 20;
+    match names {
+        [] => format!("it has no {noun}s"),
+        [one] => format!("its only {noun} is {one}"),
+        some if some.len() <= SHOWN => format!("its {noun}s are {}", some.join(", ")),
+        some => format!(
+            "its {noun}s are {} and {} more",
+            some[..SHOWN].join(", "),
+            some.len() - SHOWN
+        ),
+    }
 }
 
 /// An array's descriptor and its bytes.

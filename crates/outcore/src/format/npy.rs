@@ -234,18 +234,10 @@ fn header_text(descriptor: &ArrayDescriptor) -> Result<Vec<u8>, String> {
             ));
         }
     };
-    if !descriptor.attributes.is_empty() || descriptor.stripes.is_some() {
-        return Err(
-            "a .npy file holds neither attributes nor stripes; use a name ending in .oc".into(),
-        );
+    if !descriptor.attributes.is_empty() {
+        return Err("a .npy file holds no attributes; use a name ending in .oc".into());
     }
-    if descriptor.local.is_some() {
-        return Err(
-            "a .npy file is one file, so it cannot be placed locally; use a name ending \
-             in .oc"
-                .into(),
-        );
-    }
+    descriptor.check_in_one_place("a .npy file")?;
     let prefix = match (descriptor.element_type.size(), descriptor.byte_order) {
         (1, _) => '|',
         (_, ByteOrder::Little) => '<',

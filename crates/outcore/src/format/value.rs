@@ -28,22 +28,24 @@ pub(crate) fn number(element: ElementType, order: ByteOrder, bytes: &[u8]) -> Va
         ElementType::U16 => read::<u16>(bytes).into(),
         ElementType::U32 => read::<u32>(bytes).into(),
         ElementType::U64 => read::<u64>(bytes).into(),
-        ElementType::F16 => float(read::<f16>(bytes).into()),
+        ElementType::F16 => json_number(read::<f16>(bytes).into()),
         // Through its text, so that 0.1 does not become 0.10000000149011612.
-        ElementType::F32 => float(read::<f32>(bytes).to_string().parse().unwrap_or(f64::NAN)),
-        ElementType::F64 => float(read(bytes)),
+        ElementType::F32 => json_number(read::<f32>(bytes).to_string().parse().unwrap_or(f64::NAN)),
+        ElementType::F64 => json_number(read(bytes)),
         ElementType::C64 => {
             let parts: [f32; 2] = read(bytes);
-            Value::Array(parts.map(|part| float(part.into())).into())
+            Value::Array(parts.map(|part| json_number(part.into())).into())
         }
         ElementType::C128 => {
             let parts: [f64; 2] = read(bytes);
-            Value::Array(parts.map(float).into())
+            Value::Array(parts.map(json_number).into())
         }
     }
 }
 
-fn float(number: f64) -> Value {
+/// A number as JSON; what JSON has no word for is a text, as in Zarr: `NaN`, `Infinity`,
+/// `-Infinity`.
+pub fn json_number(number: f64) -> Value {
     match number {
         f64::INFINITY => "Infinity".into(),
         f64::NEG_INFINITY => "-Infinity".into(),

@@ -2,10 +2,8 @@
 //! rearranges and writes, one block after another. Lanes take the blocks of
 //! their rank in turn, so that one writes while another reads.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-
 use outcore_geometry::{Pieces, Section};
+use outcore_storage::for_each_with;
 
 use super::blocks::Reads;
 use super::leg::Leg;
@@ -131,36 +129,13 @@ impl Blocks {
         lanes: usize,
         done: &(dyn Fn(u64, &Leg, u64) -> Result<()> + Sync),
     ) -> Result<()> {
-        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let work = || {
-            let mut lane = Lane::new(self)?;
-            while !failed.load(Ordering::Relaxed) {
-                let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                    break;
-                };
-                let (leg, piece) = self.block(*number)?;
-                let bytes = lane.carry(&self.legs[leg], &piece)?;
-                done(*number, &self.legs[leg], bytes)?;
-            }
-            Ok::<(), Error>(())
+        let carry = |lane: &mut Lane<'_>, number: &u64| {
+            let (leg, piece) = self.block(*number)?;
+            let bytes = lane.carry(&self.legs[leg], &piece)?;
+            done(*number, &self.legs[leg], bytes)
         };
-        let outcome = Mutex::new(Ok(()));
-        let lane = || {
-            if let Err(error) = work() {
-                failed.store(true, Ordering::Relaxed);
-                let mut first = outcome.lock().unwrap_or_else(PoisonError::into_inner);
-                if first.is_ok() {
-                    *first = Err(error);
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..lanes.min(numbers.len()) {
-                scope.spawn(lane);
-            }
-            lane();
-        });
-        outcome.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let lanes = lanes.min(numbers.len());
+        for_each_with(numbers.iter(), lanes, || Lane::new(self), carry)
     }
 }
 

@@ -417,7 +417,7 @@ impl Decision {
         let bytes = target.whole().count() * size;
         let legs = Leg::all(source, target, axes)?;
         let virtual_time = source.store().time().or(target.store().time()).is_some();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = outcore_storage::cores();
         let lanes = match virtual_time {
             true => 1,
             false => (cores / ranks)

@@ -1,6 +1,7 @@
 //! What every [`Objects`] must do. Each check works in a folder of its own, so
 //! one place serves them all.
 
+use std::slice::from_ref;
 use std::thread;
 
 use super::expect::*;
@@ -36,8 +37,8 @@ pub(super) fn nothing(objects: &dyn Objects) {
     assert!(objects.parallel() > 0, "parallel");
     for key in ["nothing", "nothing/c/0/0", ".hidden"] {
         assert_eq!(contents(objects, key), None);
-        let range = objects.read_range(key, 0, &mut [0; 4]);
-        assert!(!expect("read_range", range), "{key} is not there");
+        let part = objects.read_parts(key, from_ref(&(0..4)), &mut [0; 4]);
+        assert!(!expect("read_parts", part), "{key} is not there");
         expect("remove", objects.remove(key));
         assert!(expect("open", objects.open(key)).is_none(), "{key}");
     }
@@ -46,17 +47,19 @@ pub(super) fn nothing(objects: &dyn Objects) {
     expect("sync", objects.sync());
 }
 
-pub(super) fn contents_and_ranges(objects: &dyn Objects) {
+pub(super) fn contents_and_parts(objects: &dyn Objects) {
     for size in [0, 1, 511, 4096, 70_000, 300_001] {
         let key = format!("contents/{size}");
         let data = pattern(0, size, size as u64);
         expect("write", objects.write(&key, &data));
         assert_eq!(contents(objects, &key), Some(data.clone()), "{key}");
         for (offset, len) in [(0, size), (size / 2, size / 3), (size, 0)] {
-            let mut found = vec![0xa5; len];
-            let range = objects.read_range(&key, offset as u64, &mut found);
-            assert!(expect("read_range", range), "{key} is there");
-            expect_same(&found, &data[offset..][..len], offset as u64);
+            let (mut found, wanted) = (vec![0xa5; offset + len], offset..offset + len);
+            let part = objects.read_parts(&key, from_ref(&wanted), &mut found);
+            assert!(expect("read_parts", part), "{key} is there");
+            expect_same(&found[offset..], &data[offset..][..len], offset as u64);
+            let before = found[..offset].iter().all(|byte| *byte == 0xa5);
+            assert!(before, "bytes before a part of {key}");
         }
         for (offset, len) in [
             (0, size + 1),
@@ -64,8 +67,8 @@ pub(super) fn contents_and_ranges(objects: &dyn Objects) {
             (size + 5, 2),
             (size / 2, size + 1),
         ] {
-            let mut buffer = vec![0; len];
-            match objects.read_range(&key, offset as u64, &mut buffer) {
+            let (mut buffer, wanted) = (vec![0; offset + len], offset..offset + len);
+            match objects.read_parts(&key, from_ref(&wanted), &mut buffer) {
                 Err(Error::UnexpectedEnd { end, .. }) => assert_eq!(end, size as u64, "{key}"),
                 other => panic!("{len} bytes at {offset} of {size}: {other:?}"),
             }
@@ -154,7 +157,7 @@ pub(super) fn impossible_keys(objects: &dyn Objects) {
         let refused = [
             objects.length(key).err(),
             objects.read(key, 1, &mut Vec::new()).err(),
-            objects.read_range(key, 0, &mut []).err(),
+            objects.read_parts(key, &[], &mut []).err(),
             objects.write(key, b"x").err(),
             objects.remove(key).err(),
             objects.open(key).err(),

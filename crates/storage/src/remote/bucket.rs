@@ -163,11 +163,6 @@ impl Objects for Bucket {
         found.map_err(self.failed("read", &key))
     }
 
-    fn read_range(&self, key: &str, offset: u64, buffer: &mut [u8]) -> Result<bool> {
-        let key = self.place(key)?;
-        self.ranges(&key, &mut [ReadRequest { offset, buffer }])
-    }
-
     /// Reads what is between parts that are close to one another as well.
     fn read_parts(&self, key: &str, parts: &[Range<usize>], buffer: &mut [u8]) -> Result<bool> {
         let key = self.place(key)?;

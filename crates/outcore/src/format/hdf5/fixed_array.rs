@@ -148,7 +148,8 @@ impl FixedArray {
         let mut start = block + prefix + bitmap + 4;
         for page in 0..pages {
             let first = page * self.page;
-            let bytes = (self.count - first).min(self.page) * self.entries.len as u64;
+            let count = (self.count - first).min(self.page);
+            let bytes = count.saturating_mul(self.entries.len as u64);
             let written = head[(prefix + page / 8) as usize] & (0x80 >> (page % 8)) != 0;
             if written {
                 let run = Run {
@@ -159,7 +160,7 @@ impl FixedArray {
                 };
                 run.walk(source, bytes, chunk_bytes, found)?;
             }
-            start += bytes + 4;
+            start = start.saturating_add(bytes).saturating_add(4);
         }
         Ok(())
     }
@@ -200,5 +201,41 @@ impl Run {
             address += self.entries.len as u64;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use outcore_storage::MemoryStore;
+
+    use super::*;
+    use crate::format::fields::Problem;
+
+    #[test]
+    fn pages_beyond_64_bits_are_missing() {
+        let mut block = b"FADB\0\0".to_vec();
+        block.extend([0; 8]);
+        for written in [0xff, 0x7f] {
+            let mut file = block.clone();
+            file.extend([written, 0, 0, 0, 0]);
+            let source = Source::new(Arc::new(MemoryStore::from(file))).unwrap();
+            for (page_bits, count) in [(63, u64::MAX), (62, u64::MAX), (60, 3 << 60), (61, 3 << 60)]
+            {
+                let array = FixedArray {
+                    entries: Entries {
+                        len: 20,
+                        filtered: true,
+                    },
+                    page: 1 << page_bits,
+                    count,
+                    block: Some(0),
+                };
+                let outcome = array.walk(&source, 8, &mut |_, _| Ok(()));
+                let problem = Problem::of("a.h5")(outcome.unwrap_err()).to_string();
+                assert!(problem.contains("truncated or damaged"), "{problem}");
+            }
+        }
     }
 }

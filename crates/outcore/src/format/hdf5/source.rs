@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use outcore_storage::Store;
+use outcore_storage::{Store, cores};
 
 use crate::format::fields::{Fields, Parsed};
 
@@ -28,10 +28,6 @@ const LONGEST_LIST: u64 = 1 << 30;
 
 /// Collections of values of more bytes are not looked through in all.
 const MOST_SEARCHED: u64 = 2 << 30;
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
 
 /// An HDF5 file whose metadata are read.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use super::group::{is_group, links};
 use super::link::Target;
 use super::object_header::{ObjectHeader, kind};
 use super::superblock::File;
-use crate::format::fields::Parsed;
+use crate::format::{self, fields::Parsed};
 
 /// Longer chains of symbolic links lead nowhere.
 const MOST_STEPS: usize = 16;
@@ -117,16 +117,7 @@ fn missing(file: &File, path: &str) -> crate::format::fields::Problem {
 /// The datasets as a part of a sentence.
 fn choices(nodes: &[Node]) -> String {
     let paths: Vec<&str> = datasets(nodes).map(|node| node.path.as_str()).collect();
-    match &paths[..] {
-        [] => "it has no datasets".into(),
-        [one] => format!("its only dataset is {one}"),
-        some if some.len() <= 20 => format!("its datasets are {}", some.join(", ")),
-        some => format!(
-            "its datasets are {} and {} more",
-            some[..20].join(", "),
-            some.len() - 20
-        ),
-    }
+    format::choices("dataset", &paths)
 }
 
 fn datasets(nodes: &[Node]) -> impl Iterator<Item = &Node> {

@@ -105,13 +105,8 @@ impl NewDataset {
                 "HDF5 files have no shards; use a name ending in .zarr".into(),
             ));
         }
-        if descriptor.stripes.is_some() || descriptor.local.is_some() {
-            return Err(wrong(
-                "an HDF5 file is one file, neither striped nor placed locally; use a name ending \
-                 in .oc"
-                    .into(),
-            ));
-        }
+        let one_place = descriptor.check_in_one_place("an HDF5 file");
+        one_place.map_err(wrong)?;
         let bytes = layout.byte_len();
         let index = new_index(&descriptor).map_err(wrong)?;
         let head = head(&descriptor, bytes, 0, 0).map_err(wrong)?;

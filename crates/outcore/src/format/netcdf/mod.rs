@@ -25,7 +25,7 @@ use crate::descriptor::ArrayDescriptor;
 use crate::element::ByteOrder;
 use crate::error::Result;
 use crate::format::fields::{Parsed, Problem};
-use crate::format::{Item, Opened, first_bytes, open_file};
+use crate::format::{Item, Location, Opened, choices, first_bytes, open_file};
 use attribute::Room;
 use header::{Header, Variable};
 pub(crate) use write::create;
@@ -83,7 +83,13 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Item>> {
     let file = File::read(open_file(path, Access::ReadOnly)?);
     let file = file.map_err(Problem::of(path.display()))?;
     let mut room = Room::new();
+    let name = |inner: Option<&str>| {
+        let inner = inner.map(str::to_owned);
+        let path = path.into();
+        Location::Netcdf { path, inner }.to_string()
+    };
     let mut items = vec![Item {
+        name: name(None),
         path: String::new(),
         array: None,
         problem: None,
@@ -97,6 +103,7 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Item>> {
         };
         let attributes = array.as_ref().map(|array| array.attributes.clone());
         items.push(Item {
+            name: name(Some(&variable.name)),
             path: variable.name.clone(),
             attributes: attributes.unwrap_or_else(Map::<String, Value>::new),
             array,
@@ -301,15 +308,6 @@ impl File {
     fn choices(&self) -> String {
         let all = self.header.variables.iter();
         let names: Vec<&str> = all.map(|variable| variable.name.as_str()).collect();
-        match &names[..] {
-            [] => "it has no variables".into(),
-            [one] => format!("its only variable is {one}"),
-            some if some.len() <= 20 => format!("its variables are {}", some.join(", ")),
-            some => format!(
-                "its variables are {} and {} more",
-                some[..20].join(", "),
-                some.len() - 20
-            ),
-        }
+        choices("variable", &names)
     }
 }

@@ -57,13 +57,8 @@ pub(crate) fn create(
             "a NetCDF file has neither codecs nor shards; use a name ending in .zarr".into(),
         ));
     }
-    if descriptor.stripes.is_some() || descriptor.local.is_some() {
-        return Err(wrong(
-            "a NetCDF file is one file, neither striped nor placed locally; use a name ending \
-             in .oc"
-                .into(),
-        ));
-    }
+    let one_place = descriptor.check_in_one_place("a NetCDF file");
+    one_place.map_err(wrong)?;
     if descriptor.shape.iter().skip(1).any(|extent| *extent == 0) {
         return Err(wrong(
             "only the first axis of a NetCDF variable may have no elements; use a name ending \

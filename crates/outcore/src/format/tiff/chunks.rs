@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use outcore_storage::{Chunks, Error, RangeLock, Result, Store};
+use outcore_storage::{Chunks, Error, RangeLock, Result, Store, cores};
 
 use super::compression::MOST_RATIO;
 use super::page::Form;
@@ -101,7 +101,7 @@ impl Chunks for EncodedChunks {
     }
 
     fn parallel(&self) -> usize {
-        std::thread::available_parallelism().map_or(1, usize::from)
+        cores()
     }
 
     fn read(&self, index: u64, _: &[Range<usize>], out: &mut [u8]) -> Result<bool> {

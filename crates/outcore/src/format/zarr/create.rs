@@ -147,11 +147,8 @@ pub(crate) fn create_group(path: &Path, version: u8) -> Result<()> {
 
 fn metadata(array: &str, descriptor: &ArrayDescriptor, version: u8) -> Result<Metadata> {
     let wrong = |problem: String| Error::format(array, problem);
-    if descriptor.stripes.is_some() || descriptor.local.is_some() {
-        return Err(wrong(
-            "a Zarr array has neither stripes nor a file a rank; use a name ending in .oc".into(),
-        ));
-    }
+    let one_place = descriptor.check_in_one_place("a Zarr array");
+    one_place.map_err(wrong)?;
     let layout = descriptor.check(array)?;
     let (shape, element_type) = (&descriptor.shape, descriptor.element_type);
     let size = element_type.size();

@@ -117,8 +117,8 @@ fn is_group(array: &str, path: &Path) -> Error {
     let Ok(items) = list(path) else {
         return Error::format(array, "this is a Zarr group; name one of its arrays");
     };
-    let names = items.iter().filter(|item| item.array.is_some());
-    let names: Vec<String> = names.map(|item| format!("{array}/{}", item.path)).collect();
+    let arrays = items.into_iter().filter(|item| item.array.is_some());
+    let names: Vec<String> = arrays.map(|item| item.name).collect();
     let names = match names.as_slice() {
         [] => "it holds no array".into(),
         all if all.len() <= SHOWN => format!("name one of its arrays: {}", all.join(", ")),
@@ -145,6 +145,7 @@ fn collect(objects: &dyn Objects, folder: &str, items: &mut Vec<Item>) -> Result
         // What is in a group hides none of the others; only the place itself fails.
         Err(error @ (Error::Format { .. } | Error::Geometry { .. })) if !folder.is_empty() => {
             Some(Item {
+                name: name_of(objects, folder),
                 path: folder.into(),
                 array: None,
                 problem: Some(error.to_string()),
@@ -175,15 +176,17 @@ fn item(objects: &dyn Objects, folder: &str) -> Result<Option<Item>> {
     let Some(node) = read_node(objects, folder)? else {
         return Ok(None);
     };
+    let name = name_of(objects, folder);
     let (array, attributes) = match node {
         Node::Group(attributes) => (None, attributes),
         Node::Array(metadata) => {
             let descriptor = metadata.descriptor(Access::ReadOnly);
-            descriptor.check(&name_of(objects, folder))?;
+            descriptor.check(&name)?;
             (Some(descriptor), metadata.attributes)
         }
     };
     Ok(Some(Item {
+        name,
         path: folder.into(),
         array,
         problem: None,
@@ -191,11 +194,12 @@ fn item(objects: &dyn Objects, folder: &str) -> Result<Option<Item>> {
     }))
 }
 
-/// What messages call a folder.
+/// What messages call a folder, and what opens the array in it.
 fn name_of(objects: &dyn Objects, folder: &str) -> String {
+    let place = objects.name();
     match folder {
-        "" => objects.name(),
-        _ => format!("{}/{folder}", objects.name()),
+        "" => place,
+        _ => format!("{}/{folder}", place.trim_end_matches('/')),
     }
 }
 
