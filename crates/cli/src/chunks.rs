@@ -56,9 +56,12 @@ impl Chunking {
         }
     }
 
-    /// Puts into `descriptor` what was asked for.
-    pub(crate) fn apply(&self, descriptor: &mut ArrayDescriptor) {
-        if let Some(Shape(chunks)) = &self.chunks {
+    /// Puts into `descriptor` what was asked for; if it is one of several, only shapes
+    /// that have as many axes.
+    pub(crate) fn apply(&self, descriptor: &mut ArrayDescriptor, of_several: bool) {
+        let axes = descriptor.shape.len();
+        let fits = |Shape(shape): &&Shape| !of_several || shape.len() == axes;
+        if let Some(Shape(chunks)) = self.chunks.as_ref().filter(fits) {
             descriptor.arrangement.tile = Some(chunks.clone());
             // Shards of another array need not fit.
             descriptor.shard = None;
@@ -66,7 +69,7 @@ impl Chunking {
         if let Some(codec) = &self.codec {
             descriptor.codecs = codec.clone();
         }
-        if let Some(Shape(shard)) = &self.shard {
+        if let Some(Shape(shard)) = self.shard.as_ref().filter(fits) {
             descriptor.shard = Some(shard.clone());
         }
     }

@@ -12,7 +12,7 @@ use outcore::{
 };
 
 use crate::checksums::Checksums;
-use crate::chunks::{Chunking, is_hdf5};
+use crate::chunks::{Chunking, has_chunks, is_hdf5};
 use crate::rearrange::{Rearrange, Wanted, like};
 use crate::transpose::no_layout_of_raw;
 
@@ -43,10 +43,18 @@ Examples:
   outcore convert scan.npy bytes.npy --type u8 --saturate
   outcore convert field.npy s3://bucket/field.zarr --chunks 256x256 --codec zstd:3
   outcore convert climate.zarr/t climate.h5:/t --codec shuffle,deflate:4 --ranks 2
+  outcore convert climate.nc climate.zarr --all --codec zstd:3 --ranks 2   (every variable)
   outcore convert field.oc disks.oc --parts 2 --directories /disk1,/disk2")]
 pub(crate) struct Convert {
     #[command(flatten)]
     rearrange: Rearrange,
+    /// Copy every array of the container IN, and what is kept with its groups, into the new
+    /// container OUT (.zarr or .h5); --chunks and --shard hold for arrays of as many axes
+    #[arg(long, conflicts_with_all = [
+        "force", "placement", "distribution", "grid", "parts", "overlap", "directories", "layout",
+        "checksums",
+    ])]
+    all: bool,
     /// Where the elements are kept [default: local if an option of it is given, or else global]
     #[arg(long)]
     placement: Option<Placement>,
@@ -121,13 +129,18 @@ fn parse_overlap(text: &str) -> Result<Overlap, String> {
 
 impl Convert {
     pub(crate) fn check(&self) -> Result<(), String> {
+        let output = &self.rearrange.output;
+        if self.all && !(has_chunks(output) || is_hdf5(output)) {
+            return Err(format!(
+                "--all makes a container, and '{output}' is none; name one that ends in .zarr or .h5"
+            ));
+        }
         let given = self.local_option();
         if let (Some(Placement::Global), Some(option)) = (self.placement, given) {
             return Err(format!(
                 "{option} is for local placement, but --placement is global"
             ));
         }
-        let output = &self.rearrange.output;
         if self.is_local() && !output.trim_end_matches('/').ends_with(".oc") {
             return Err(format!(
                 "local placement makes a directory of files, so '{output}' must end in .oc"
@@ -175,33 +188,45 @@ impl Convert {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
+        if self.all {
+            return self
+                .rearrange
+                .run_all("converting", |source: &Array, output| {
+                    Ok(self.wanted(source, self.descriptor(source, output)))
+                });
+        }
         self.rearrange.run("converting", 1, |source: &Array, comm| {
-            let axes = (0..source.shape().len()).collect();
-            let descriptor = self.descriptor(source, comm)?;
-            let fit = match self.saturate {
-                true => Fit::Saturate,
-                false => Fit::Refuse,
-            };
-            Ok(Wanted {
-                axes,
-                descriptor,
-                conversion: self.element_type.map(|_| fit),
-            })
+            let mut descriptor = self.descriptor(source, &self.rearrange.output);
+            if self.is_local() {
+                // Tiles stay in one file.
+                if self.layout.is_none() {
+                    descriptor.arrangement.tile = None;
+                }
+                descriptor.checksums = None;
+                descriptor.local = Some(self.local_placement(source, comm)?);
+            }
+            Ok(self.wanted(source, descriptor))
         })
     }
 
-    /// What is to be made.
-    fn descriptor(&self, source: &Array, comm: &Comm) -> Result<ArrayDescriptor> {
-        let mut descriptor = like(source.descriptor(), &self.rearrange.output);
-        if self.is_local() {
-            // Tiles stay in one file.
-            descriptor.arrangement.tile = None;
-            descriptor.checksums = None;
-            descriptor.local = Some(self.local_placement(source, comm)?);
+    fn wanted(&self, source: &Array, descriptor: ArrayDescriptor) -> Wanted {
+        let fit = match self.saturate {
+            true => Fit::Saturate,
+            false => Fit::Refuse,
+        };
+        Wanted {
+            axes: (0..source.shape().len()).collect(),
+            descriptor,
+            conversion: self.element_type.map(|_| fit),
         }
+    }
+
+    /// What is to be made, in global placement.
+    fn descriptor(&self, source: &Array, output: &str) -> ArrayDescriptor {
+        let mut descriptor = like(source.descriptor(), output);
         if let Some(layout) = &self.layout {
             descriptor.arrangement = layout.clone();
-            if layout.tile.is_none() && is_hdf5(&self.rearrange.output) {
+            if layout.tile.is_none() && is_hdf5(output) {
                 // In one piece there is nothing that codecs could encode.
                 descriptor.codecs = Codecs::default();
             }
@@ -212,9 +237,9 @@ impl Convert {
         if let Some(element_type) = self.element_type {
             descriptor = descriptor.converted(element_type);
         }
-        self.chunking.apply(&mut descriptor);
+        self.chunking.apply(&mut descriptor, self.all);
         self.checksums.apply(&mut descriptor);
-        Ok(descriptor)
+        descriptor
     }
 
     fn local_placement(&self, source: &Array, comm: &Comm) -> Result<LocalPlacement> {

@@ -187,7 +187,7 @@ impl Create {
         let mut descriptor = ArrayDescriptor::new(shape, element_type)
             .layout(self.layout.clone().unwrap_or_default());
         descriptor.byte_order = self.byte_order.unwrap_or(ByteOrder::NATIVE);
-        self.chunking.apply(&mut descriptor);
+        self.chunking.apply(&mut descriptor, false);
         self.checksums.apply(&mut descriptor);
         descriptor.attributes = self.attributes.iter().cloned().collect();
         if !self.stripe_directories.is_empty() {

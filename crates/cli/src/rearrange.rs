@@ -2,25 +2,21 @@
 //! common: `convert`, `relayout` and `transpose` differ in what they ask for.
 
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{
-    Arrangement, Array, ArrayDescriptor, Comm, Error, Fit, LocalArray, MemoryBudget, Order,
-    RelayoutJob, RelayoutOutput, Result, shape_text,
-};
-use outcore_apps::Resources;
-use outcore_apps::diff::{Side, Tolerance, diff};
-use outcore_apps::stats::Part;
+use outcore::{Arrangement, Array, ArrayDescriptor, Comm, MemoryBudget, Order, Result, shape_text};
 use serde_json::json;
 
 use crate::bytes;
 use crate::chunks::{has_chunks, is_hdf5};
+use crate::contents::{Contents, Member};
 use crate::memory::Memory;
 use crate::output::{is_native, is_netcdf};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
+use crate::remake::Remake;
+pub(crate) use crate::remake::Wanted;
 use crate::work::{Begun, Closing, Ended, made_facts};
 
 /// The arguments.
@@ -49,15 +45,6 @@ pub(crate) struct Rearrange {
     ranks: Ranks,
 }
 
-/// What a command asks for.
-pub(crate) struct Wanted {
-    /// Axis `k` of the output is axis `axes[k]` of the input.
-    pub(crate) axes: Vec<usize>,
-    pub(crate) descriptor: ArrayDescriptor,
-    /// How elements become those of another type, if that was asked for.
-    pub(crate) conversion: Option<Fit>,
-}
-
 impl Rearrange {
     /// Makes what `wanted` says of the input, on `ranks` ranks if nobody asked for
     /// another number.
@@ -67,67 +54,88 @@ impl Rearrange {
         ranks: usize,
         wanted: impl Fn(&Array, &Comm) -> Result<Wanted> + Sync,
     ) -> Result<()> {
-        let (progress, verifying, begun) = (OnceLock::new(), OnceLock::new(), Begun::now());
-        let budget = self.memory.budget();
+        let (moving, verifying, begun) = (OnceLock::new(), OnceLock::new(), Begun::now());
+        let copy = Remake {
+            input: &self.input,
+            output: &self.output,
+            force: self.force,
+            resume: self.resume,
+            announced: !self.closing.json,
+            budget: &self.memory.budget(),
+        };
         self.ranks.usually(ranks).run(|comm| {
-            let source = Array::open_all(comm, &self.input)?;
-            let Wanted {
-                axes,
-                descriptor,
-                conversion,
-            } = comm.agree(wanted(&source, comm))?;
-            let bytes = source.whole().count() * source.layout().element_size();
-            let start = Instant::now();
-            let add = |progress: &Progress, bytes| progress.add(bytes);
-            // The part of the array that this run moves.
-            let mut part = 1.0;
-            if self.makes_own_files(&descriptor, comm) {
-                let share = bytes / comm.size() as u64;
-                let progress = Progress::shared(&progress, label, comm, share)?;
-                let draft = LocalArray::draft_all(comm, &self.output, &descriptor, self.force)?;
-                let own = budget.for_rank(comm);
-                comm.agree(draft.load_part(&source, &own, &|bytes| add(progress, bytes)))?;
-                draft.commit(comm)?;
-                progress.finish();
-            } else {
-                let output = RelayoutOutput {
-                    name: &self.output,
-                    descriptor: &descriptor,
-                    replace: self.force,
-                    resume: self.resume,
-                };
-                let job = RelayoutJob::begin_converting(
-                    comm, &source, &axes, &output, conversion, &budget,
-                )?;
-                comm.agree(match (comm.rank(), self.closing.json) {
-                    (0, false) => self.announce(&job),
-                    _ => Ok(()),
-                })?;
-                if job.resumed() {
-                    part = job.remaining() as f64 / job.plan().bytes().max(1) as f64;
-                }
-                let share = job.remaining() / comm.size() as u64;
-                let progress = Progress::shared(&progress, label, comm, share)?;
-                let made = job.run(comm, &|bytes| add(progress, bytes));
-                if let Err(Error::Unfinished { .. }) = &made {
-                    // All ranks have it, and one tells it.
-                    return Ok(comm.agree(made.map(drop))?);
-                }
-                made?;
-                progress.finish();
-            }
-            let mut ended = begun.end_since(comm, start)?;
+            let bar = |share| Progress::shared(&moving, label, comm, share);
+            let made = copy.make(comm, &wanted, &bar)?;
+            moving.get().into_iter().for_each(Progress::finish);
+            let mut ended = begun.end_since(comm, made.start)?;
             if self.verify {
-                self.compare(comm, (&source, &axes), conversion, &budget, &verifying)?;
+                let bar = |share| Progress::shared(&verifying, "verifying", comm, share);
+                copy.compare(comm, &made.source, &made.wanted, &bar)?;
+                verifying.get().into_iter().for_each(Progress::finish);
                 ended.peak = begun.end(comm)?.peak;
             }
-            let moved = (part * bytes as f64) as u64;
             let told = match comm.rank() {
-                0 => self.tell(&ended, moved),
+                0 => self.tell(&ended, made.moved),
                 _ => Ok(()),
             };
             Ok(comm.agree(told)?)
         })
+    }
+
+    /// Makes what `wanted` says of each array of the container IN, in the container OUT.
+    pub(crate) fn run_all(
+        &self,
+        label: &'static str,
+        wanted: impl Fn(&Array, &str) -> Result<Wanted> + Sync,
+    ) -> Result<()> {
+        let (moving, verifying, begun) = (OnceLock::new(), OnceLock::new(), Begun::now());
+        let budget = self.memory.budget();
+        self.ranks.run(|comm| {
+            let contents = Contents::begin(comm, &self.input, &self.output, self.resume)?;
+            let share = contents.bytes() / comm.size() as u64;
+            let bar = Progress::shared(&moving, label, comm, share)?;
+            for (at, member) in contents.members.iter().enumerate() {
+                if member.complete {
+                    bar.add(member.bytes / comm.size() as u64);
+                    continue;
+                }
+                let wanted = |source: &Array, _: &Comm| wanted(source, &member.output);
+                let made = self
+                    .member(member, &budget)
+                    .make(comm, &wanted, &|_| Ok(bar));
+                comm.agree(made.map(drop).map_err(|error| contents.left(&error, at)))?;
+            }
+            bar.finish();
+            if self.verify {
+                let bar = Progress::shared(&verifying, "verifying", comm, share)?;
+                for member in &contents.members {
+                    let source = Array::open_all(comm, &member.input)?;
+                    let wanted = comm.agree(wanted(&source, &member.output))?;
+                    self.member(member, &budget)
+                        .compare(comm, &source, &wanted, &|_| Ok(bar))?;
+                }
+                bar.finish();
+            }
+            let ended = begun.end(comm)?;
+            let told = match comm.rank() {
+                0 => contents.tell(&ended, self.closing.json, self.verify),
+                _ => Ok(()),
+            };
+            Ok(comm.agree(told)?)
+        })
+    }
+
+    /// How one of several arrays is made.
+    fn member<'a>(&self, member: &'a Member, budget: &'a MemoryBudget) -> Remake<'a> {
+        Remake {
+            input: &member.input,
+            output: &member.output,
+            force: false,
+            // What is added to a file of others begins anew.
+            resume: self.resume && !is_hdf5(&member.output),
+            announced: false,
+            budget,
+        }
     }
 
     /// Says what was made, and of how many bytes that moved.
@@ -147,74 +155,6 @@ impl Rearrange {
             if self.verify { "; verified" } else { "" },
             ended.words(moved)
         ))
-    }
-
-    /// Collective: compares the output, read again, with what it was made of.
-    fn compare(
-        &self,
-        comm: &Comm,
-        (source, axes): (&Array, &[usize]),
-        conversion: Option<Fit>,
-        budget: &MemoryBudget,
-        progress: &OnceLock<Progress>,
-    ) -> Result<()> {
-        let made = Array::open_all(comm, &self.output)?;
-        let turned = source.permuted(axes)?;
-        let order: Vec<usize> = (0..axes.len()).collect();
-        let whole = turned.whole();
-        let [left, right] = [&turned, &made].map(|array| Side {
-            part: Part {
-                array,
-                section: &whole,
-            },
-            axes: &order,
-        });
-        let bytes = whole.count() * source.layout().element_size() / comm.size() as u64;
-        let progress = Progress::shared(progress, "verifying", comm, bytes)?;
-        let resources = Resources {
-            budget: budget.clone(),
-            progress: Some(&|bytes| progress.add(bytes)),
-        };
-        let sides = (&left, &right);
-        let exact = Tolerance::default();
-        let found = diff(comm, sides, &exact, conversion, &resources)?;
-        progress.finish();
-        let Some(first) = found.first else {
-            return Ok(());
-        };
-        Err(Error::Invalid(format!(
-            "{} differs from {} in {} elements, the first of them {:?}: it was written or read \
-             wrongly, or {} has changed meanwhile; make it again with --force",
-            self.output,
-            self.input,
-            found.beyond,
-            right.index(&left, &first),
-            self.input
-        )))
-    }
-
-    /// Whether each rank makes its own file, on a disk that others may not be
-    /// able to reach.
-    fn makes_own_files(&self, descriptor: &ArrayDescriptor, comm: &Comm) -> bool {
-        let placement = descriptor.local.as_ref();
-        placement.is_some_and(|placement| {
-            !placement.directories.is_empty()
-                && placement.distribution.ranks() == comm.size() as u64
-        })
-    }
-
-    /// Says what will be done.
-    fn announce(&self, job: &RelayoutJob) -> Result<()> {
-        let begun = match (self.resume, job.resumed()) {
-            (true, true) => format!(
-                "continued, {} of {} left; ",
-                bytes::show(job.remaining()),
-                bytes::show(job.plan().bytes())
-            ),
-            (true, false) => "nothing to continue, begun anew; ".into(),
-            (false, _) => String::new(),
-        };
-        print(&format!("{begun}{}\n", job.plan()))
     }
 }
 
@@ -259,7 +199,7 @@ pub(crate) fn like(old: &ArrayDescriptor, output: &str) -> ArrayDescriptor {
 }
 
 /// An array in a few words.
-fn describe(made: &Array) -> String {
+pub(crate) fn describe(made: &Array) -> String {
     let placed = match &made.descriptor().local {
         None => String::new(),
         Some(placement) => format!(

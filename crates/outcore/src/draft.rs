@@ -612,7 +612,7 @@ pub(crate) fn file_end(array: &str, start: u64, len: u64) -> Result<u64> {
 }
 
 /// A hidden name in the same directory and with the same ending.
-fn beside(path: &Path, id: &str) -> Result<PathBuf> {
+pub(crate) fn beside(path: &Path, id: &str) -> Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| {
         Error::format(
             path.display(),

@@ -38,6 +38,7 @@ mod bytes;
 mod checkpoint;
 mod codec;
 mod collective;
+mod container;
 mod convert;
 mod descriptor;
 mod distinct;
@@ -77,6 +78,7 @@ pub use collective::{
     Carrier, Collective, CollectiveEstimate, CollectivePlan, CollectiveWay, DomainAccount,
     DomainKind, ExchangeCost, Moved, Phases,
 };
+pub use container::create_groups;
 pub use convert::{Fit, convert};
 pub use descriptor::{ArrayDescriptor, Stripes};
 pub use distinct::distinct;

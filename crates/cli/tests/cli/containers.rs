@@ -4,44 +4,17 @@ use std::process::Command;
 
 #[test]
 fn zarr_python_agrees() {
-    let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
-    let place = tempfile::tempdir().unwrap();
-    let script = place.path().join("check.py");
-    std::fs::write(&script, include_str!("zarr_agrees.py")).unwrap();
-    let output = Command::new(&python)
-        .arg(&script)
-        .arg(env!("CARGO_BIN_EXE_outcore"))
-        .current_dir(place.path())
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success(),
-        "{python} must have NumPy and zarr 3:\n{}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
+    agrees(include_str!("zarr_agrees.py"), "NumPy and zarr 3");
 }
 
 #[test]
 fn h5py_agrees() {
-    let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
-    let place = tempfile::tempdir().unwrap();
-    let script = place.path().join("check.py");
-    std::fs::write(&script, include_str!("hdf5_agrees.py")).unwrap();
-    let output = Command::new(&python)
-        .arg(&script)
-        .arg(env!("CARGO_BIN_EXE_outcore"))
-        .current_dir(place.path())
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success(),
-        "{python} must have NumPy and h5py:\n{}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
+    agrees(include_str!("hdf5_agrees.py"), "NumPy and h5py");
+}
+
+#[test]
+fn whole_containers_agree() {
+    agrees(include_str!("containers_agree.py"), "NumPy, netCDF4, h5py and zarr 3");
 }
 
 #[test]

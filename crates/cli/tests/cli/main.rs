@@ -43,3 +43,4 @@ mod stats;
 mod strategies;
 mod text;
 mod view;
+mod whole_containers;

@@ -49,7 +49,11 @@ pub struct Item {
 pub fn list(name: &str) -> Result<Vec<Item>> {
     match Location::of_existing(name)? {
         Location::Zarr { path, .. } => zarr::list(&path),
-        Location::Hdf5 { path, inner: None } => list_hdf5(&path),
+        Location::Hdf5 { path, inner: None } => list_hdf5(&path, ""),
+        Location::Hdf5 {
+            path,
+            inner: Some(inner),
+        } if hdf5::is_group(&path, &inner)? => list_hdf5(&path, &inner),
         Location::Netcdf { path, inner: None } => netcdf::list(&path),
         location => {
             let descriptor = open(&location, Access::ReadOnly)?.descriptor;
@@ -64,29 +68,35 @@ pub fn list(name: &str) -> Result<Vec<Item>> {
     }
 }
 
-fn list_hdf5(path: &Path) -> Result<Vec<Item>> {
-    let item = |(node, found): hdf5::Listed| {
-        let (array, problem) = match found {
+/// What is in the group `inner` of the file, or the group itself.
+fn list_hdf5(path: &Path, inner: &str) -> Result<Vec<Item>> {
+    let group = hdf5::plain_path(inner);
+    let item = |listed: hdf5::Listed| {
+        let below = listed.path.strip_prefix(&group)?;
+        if !below.is_empty() && !below.starts_with('/') {
+            return None;
+        }
+        let below = below.trim_start_matches('/').to_owned();
+        let (array, problem) = match listed.dataset {
             Some(Ok(descriptor)) => (Some(descriptor), None),
             Some(Err(error)) => (None, Some(error.to_string())),
             None => (None, None),
         };
-        let location = Location::Hdf5 {
-            path: path.into(),
-            inner: Some(node.path.clone()),
-        };
-        Item {
-            name: location.to_string(),
-            path: node.path.trim_start_matches('/').into(),
-            attributes: array
-                .as_ref()
-                .map_or_else(Map::new, |array| array.attributes.clone()),
+        let inner = (!listed.path.is_empty()).then(|| listed.path.clone());
+        let path = path.into();
+        Some(Item {
+            name: Location::Hdf5 { path, inner }.to_string(),
+            path: below,
             array,
             problem,
-        }
+            attributes: listed.attributes,
+        })
     };
-    Ok(hdf5::list(path)?.into_iter().map(item).collect())
+    Ok(hdf5::list(path)?.into_iter().filter_map(item).collect())
 }
+
+/// What can be done with an input of several arrays besides naming one.
+pub(crate) const COPY_ALL: &str = "'outcore convert --all' copies all of them";
 
 /// The arrays of a file as a part of a sentence, in which each is called `noun`.
 pub(crate) fn choices(noun: &str, names: &[&str]) -> String {

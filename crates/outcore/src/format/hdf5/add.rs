@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use outcore_storage::{Access, FileStore, Store};
+use serde_json::Map;
 
 use super::index_in_file::lock_shared_parts;
 use super::link::Target;
@@ -125,7 +126,7 @@ impl Addition {
         for (at, name) in self.names.iter().enumerate().rev() {
             let header = match groups.get(at) {
                 Some(group) => self.of(group.with(name, target))?,
-                None => new_group(name, target),
+                None => new_group(&Map::new(), &[(name, target)]).map_err(|it| self.wrong(it))?,
             };
             target = start + copies.len() as u64;
             copies.extend(header);

@@ -15,6 +15,10 @@ use crate::format::fields::{Fields, Parsed, Problem};
 const LABELS: &str = "DIMENSION_LABELS";
 const SCALES: &str = "DIMENSION_LIST";
 const NAME: &str = "NAME";
+const CLASS: &str = "CLASS";
+
+/// The class of dimension scales.
+const SCALE: &str = "DIMENSION_SCALE";
 
 /// What NetCDF-4 writes instead of a name if no variable has the dimension's.
 const NAMELESS: &str = "This is a netCDF dimension";
@@ -84,11 +88,7 @@ fn first_scales(file: &File, scales: &Attribute, axes: usize) -> Parsed<Vec<u64>
 }
 
 fn scale_name(file: &File, address: u64) -> Parsed<String> {
-    let header = ObjectHeader::read(&file.source, address)?;
-    let attributes = attribute::all(&file.source, &header)?;
-    let name = attributes.iter().find(|attribute| attribute.name == NAME);
-    if let Some(name) = name
-        && let Some(Value::String(name)) = name.value(&file.source)?
+    if let Some(name) = text(file, address, NAME)?
         && !name.is_empty()
         && !name.starts_with(NAMELESS)
     {
@@ -99,6 +99,30 @@ fn scale_name(file: &File, address: u64) -> Parsed<String> {
     let node = nodes.iter().find(|node| node.address() == address);
     let path = node.map_or("", |node| &node.path);
     Ok(path.rsplit('/').next().unwrap_or_default().into())
+}
+
+/// Whether the dataset at an address is a dimension scale: the coordinates of an axis.
+pub(super) fn is_scale(file: &File, address: u64) -> Parsed<bool> {
+    Ok(text(file, address, CLASS)?.is_some_and(|class| class == SCALE))
+}
+
+/// Whether it is one without coordinates: a dimension of NetCDF-4 and nothing else.
+pub(super) fn is_only_dimension(file: &File, address: u64) -> Parsed<bool> {
+    Ok(text(file, address, NAME)?.is_some_and(|name| name.starts_with(NAMELESS)))
+}
+
+/// An attribute that is a text.
+fn text(file: &File, address: u64, name: &str) -> Parsed<Option<String>> {
+    let header = ObjectHeader::read(&file.source, address)?;
+    let attributes = attribute::all(&file.source, &header)?;
+    let found = attributes.iter().find(|attribute| attribute.name == name);
+    Ok(match found {
+        Some(attribute) => match attribute.value(&file.source)? {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        },
+        None => None,
+    })
 }
 
 /// The attribute of labels as its parts: name, type, data; texts are in the collection

@@ -49,6 +49,7 @@ use std::sync::{Arc, Mutex};
 
 use outcore_geometry::{Arrangement, Order};
 use outcore_storage::{Access, ChunkStore, Fragment, ScatteredStore, Store};
+use serde_json::{Map, Value};
 
 use crate::codec::Codecs;
 use crate::descriptor::ArrayDescriptor;
@@ -69,8 +70,9 @@ use object_header::{Message, ObjectHeader, kind};
 use slot::Addresses;
 use superblock::File;
 pub(crate) use superblock::SIGNATURE;
-pub(crate) use tree::{Node, is_unlinked};
-pub(crate) use write::create;
+use tree::Node;
+pub(crate) use tree::is_unlinked;
+pub(crate) use write::{create, create_groups};
 
 /// Opens the dataset `inner` (as in `/group/data`) of a file; without a name,
 /// the only one that the file has.
@@ -95,31 +97,80 @@ pub(crate) fn holds_only(path: &Path, inner: &str) -> bool {
     matches!(file, Ok(Ok(file)) if tree::is_all(&file, inner).unwrap_or(false))
 }
 
+/// A path from the root on as files list it: `/group/data`, that of the root empty.
+pub(crate) fn plain_path(path: &str) -> String {
+    let names = tree::names(path).into_iter();
+    names.map(|name| format!("/{name}")).collect()
+}
+
+/// Whether `inner` is a group of the file.
+pub(crate) fn is_group(path: &Path, inner: &str) -> Result<bool> {
+    let file = File::open(open_file(path, Access::ReadOnly)?);
+    let found = file.and_then(|file| tree::is_group_at(&file, inner));
+    found.map_err(Problem::of(format!("{}:{inner}", path.display())))
+}
+
 /// Whether two paths from the root are the same; without one, a file is not one of its datasets.
 pub(crate) fn same_name(one: Option<&str>, other: Option<&str>) -> bool {
     one.map(tree::names) == other.map(tree::names)
 }
 
-/// A group, or a dataset with what describes it, or why that cannot be opened.
-pub(crate) type Listed = (Node, Option<Result<ArrayDescriptor>>);
+/// A group or dataset of a file.
+pub(crate) struct Listed {
+    /// From the root on, as in `/group/data`; that of the root is empty.
+    pub(crate) path: String,
+    /// What describes a dataset, or why it cannot be opened; `None`: a group.
+    pub(crate) dataset: Option<Result<ArrayDescriptor>>,
+    /// What is kept with it, as far as it can be shown.
+    pub(crate) attributes: Map<String, Value>,
+}
 
-/// The groups and datasets of a file.
+/// The groups and datasets of a file, the root first.
 pub(crate) fn list(path: &Path) -> Result<Vec<Listed>> {
     let store = open_file(path, Access::ReadOnly)?;
-    let nodes = File::open(Arc::clone(&store)).and_then(|file| tree::list(&file));
-    let nodes = nodes.map_err(Problem::of(path.display()))?.into_iter();
-    let described = |node: Node| {
-        let found = node.dataset.is_some().then(|| {
-            let name = format!("{}:{}", path.display(), node.path);
-            let found = |_: &File| Ok(node.address());
-            let opened = open_found(Arc::clone(&store), found, Access::ReadOnly);
-            let opened = opened.map_err(Problem::of(&name));
-            let opened = opened.and_then(|opened| opened.check(&name, path));
-            opened.map(|opened| opened.descriptor)
-        });
-        (node, found)
+    let read = || {
+        let file = File::open(Arc::clone(&store))?;
+        let nodes = tree::list(&file)?;
+        Ok((file, nodes))
     };
-    Ok(nodes.map(described).collect())
+    let (file, nodes) = read().map_err(Problem::of(path.display()))?;
+    let group = |path: String, address| Listed {
+        path,
+        dataset: None,
+        attributes: attributes_at(&file, address),
+    };
+    let dataset = |node: Node| {
+        let name = format!("{}:{}", path.display(), node.path);
+        let found = |_: &File| Ok(node.address());
+        let opened = open_found(Arc::clone(&store), found, Access::ReadOnly);
+        let opened = opened.map_err(Problem::of(&name));
+        let opened = opened.and_then(|opened| opened.check(&name, path));
+        let opened = opened.map(|opened| opened.descriptor);
+        let attributes = opened.as_ref().map(|made| made.attributes.clone());
+        Listed {
+            path: node.path,
+            attributes: attributes.unwrap_or_default(),
+            dataset: Some(opened),
+        }
+    };
+    let listed = |node: Node| match node.dataset {
+        Some(_) => dataset(node),
+        None => group(node.path.clone(), node.address()),
+    };
+    // What is only a dimension is the name of an axis of others.
+    let is_array = |node: &Node| {
+        node.dataset.is_none()
+            || !dimensions::is_only_dimension(&file, node.address()).unwrap_or(false)
+    };
+    let root = group(String::new(), file.root);
+    let nodes = nodes.into_iter().filter(is_array).map(listed);
+    Ok([root].into_iter().chain(nodes).collect())
+}
+
+/// The attributes of the group at an address, as far as they can be shown.
+fn attributes_at(file: &File, address: u64) -> Map<String, Value> {
+    let read = || attribute::values(&file.source, &ObjectHeader::read(&file.source, address)?);
+    read().unwrap_or_default()
 }
 
 /// As `open`, for a file that is any store.

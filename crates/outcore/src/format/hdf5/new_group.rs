@@ -5,6 +5,8 @@
 //! however the group had them: in a table of symbols, a heap, or messages. Libraries
 //! move them into a heap when they add to such a group themselves.
 
+use serde_json::{Map, Value};
+
 use super::group::{LinkInfo, is_group, links};
 use super::link::Link;
 use super::messages::UNDEFINED;
@@ -17,21 +19,21 @@ use crate::format::fields::Parsed;
 const MOST_NAMES: usize = 1 << 16;
 const LONGEST: usize = 8 << 20;
 
-/// A new group with one name in it.
-pub(super) fn new_group(name: &str, target: u64) -> Vec<u8> {
+/// A new group with these attributes and names in it. Its length does not depend on
+/// where these lead.
+pub(super) fn new_group(
+    attributes: &Map<String, Value>,
+    links: &[(&str, u64)],
+) -> Result<Vec<u8>, String> {
     let mut header = NewHeader::new();
-    let link = Link::to_object(name.as_bytes(), target, None);
-    let messages = [
-        (kind::LINK_INFO, &link_info(0, 0)[..]),
-        (kind::GROUP_INFO, &[0, 0]),
-        (kind::LINK, link.message()),
-    ];
-    for (kind, data) in messages {
-        header
-            .add(kind, data)
-            .expect("names are at most 1024 bytes");
+    header.add(kind::LINK_INFO, &link_info(0, 0))?;
+    header.add(kind::GROUP_INFO, &[0, 0])?;
+    header.add_attributes(attributes)?;
+    for (name, target) in links {
+        let link = Link::to_object(name.as_bytes(), *target, None);
+        header.add(kind::LINK, link.message())?;
     }
-    header.finish()
+    Ok(header.finish())
 }
 
 /// The message of how names are kept: in messages.

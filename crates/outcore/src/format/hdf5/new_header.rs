@@ -1,8 +1,12 @@
 //! Object headers that are made: version 2, all messages in one block, and a checksum
 //! behind them.
 
+use serde_json::{Map, Value};
+
 use super::checksum::lookup3;
-use super::object_header::{Keeping, ObjectHeader};
+use super::messages::attribute;
+use super::object_header::{Keeping, ObjectHeader, kind};
+use crate::format::value::Plain;
 
 /// The bit of a header that says that messages are numbered as they were made.
 const NUMBERED: u8 = 4;
@@ -48,6 +52,15 @@ impl NewHeader {
             self.messages.extend(number.to_le_bytes());
         }
         self.messages.extend(data);
+        Ok(())
+    }
+
+    /// Adds a message for each attribute.
+    pub(super) fn add_attributes(&mut self, attributes: &Map<String, Value>) -> Result<(), String> {
+        for (name, value) in attributes {
+            self.add(kind::ATTRIBUTE, &attribute(name, &Plain::of(value)))
+                .map_err(|_| format!("the attribute {name} is too long for an HDF5 file"))?;
+        }
         Ok(())
     }
 

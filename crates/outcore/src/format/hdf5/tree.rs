@@ -4,17 +4,21 @@ use std::collections::HashSet;
 
 use super::Dataset;
 use super::attribute;
+use super::dimensions;
 use super::group::{is_group, links};
 use super::link::Target;
 use super::object_header::{ObjectHeader, kind};
 use super::superblock::File;
-use crate::format::{self, fields::Parsed};
+use crate::format::{self, COPY_ALL, fields::Parsed};
 
 /// Longer chains of symbolic links lead nowhere.
 const MOST_STEPS: usize = 16;
 
 /// Files with more objects are not listed.
 const MOST_OBJECTS: usize = 1 << 20;
+
+/// Files with more datasets are not asked which of them are scales.
+const MOST_ASKED: usize = 1 << 10;
 
 /// Nor are files with longer paths together; groups in groups make them long.
 const MOST_PATHS: usize = 64 << 20;
@@ -99,6 +103,24 @@ pub(crate) fn find(file: &File, path: &str) -> Parsed<u64> {
     }
 }
 
+/// Whether the group at a path from the root is one, reached without symbolic links.
+pub(super) fn is_group_at(file: &File, path: &str) -> Parsed<bool> {
+    let mut address = file.root;
+    for name in names(path) {
+        let header = ObjectHeader::read(&file.source, address)?;
+        let all = links(&file.source, &header)?;
+        match all.iter().find(|link| link.name == name) {
+            Some(link) => match link.target {
+                Target::Object(next) => address = next,
+                _ => return Ok(false),
+            },
+            None => return Ok(false),
+        }
+    }
+    let header = ObjectHeader::read(&file.source, address)?;
+    Ok(!header.has(kind::LAYOUT) && is_group(&header))
+}
+
 /// The names of a path, one after another.
 pub(super) fn names(path: &str) -> Vec<String> {
     let names = path
@@ -124,14 +146,23 @@ fn datasets(nodes: &[Node]) -> impl Iterator<Item = &Node> {
     nodes.iter().filter(|node| node.dataset.is_some())
 }
 
-/// The only dataset of a file.
+/// The only dataset of a file, or the only one that is no dimension scale.
 pub(crate) fn only_dataset(file: &File) -> Parsed<u64> {
     let nodes = list(file)?;
-    let mut all = datasets(&nodes);
-    match (all.next(), all.next()) {
-        (Some(one), None) => Ok(one.address),
+    let all: Vec<&Node> = datasets(&nodes).collect();
+    if let [one] = all[..] {
+        return Ok(one.address);
+    }
+    let mut others = Vec::new();
+    for node in all.iter().take(MOST_ASKED) {
+        if !dimensions::is_scale(file, node.address)? {
+            others.push(node);
+        }
+    }
+    match others[..] {
+        [one] if all.len() <= MOST_ASKED => Ok(one.address),
         _ => Err(format!(
-            "name one of its datasets, as in file.h5:/group/data; {}",
+            "name one of its datasets, as in file.h5:/group/data; {}; {COPY_ALL}",
             choices(&nodes)
         )
         .into()),

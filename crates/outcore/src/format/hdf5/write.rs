@@ -9,15 +9,17 @@
 //! chunks will be: then the headers are followed by an index of empty entries
 //! (`new_index.rs`), and chunks are added behind it as they come.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use outcore_geometry::Order;
 use outcore_storage::{FileStore, Store};
+use serde_json::Map;
 
 use super::checksum::lookup3;
 use super::dimensions;
 use super::messages::{
-    UNDEFINED, attribute, attribute_message, data_layout, dataspace, datatype, fill_value, pipeline,
+    UNDEFINED, attribute_message, data_layout, dataspace, datatype, fill_value, pipeline,
 };
 use super::new_group::new_group;
 use super::new_header::NewHeader;
@@ -25,11 +27,11 @@ use super::new_index::NewIndex;
 use super::object_header::kind;
 use super::superblock::SIGNATURE;
 use super::tree;
+use crate::container::Groups;
 use crate::descriptor::ArrayDescriptor;
 use crate::draft::file_end;
 use crate::element::{ByteOrder, ElementType};
 use crate::error::{Error, Result};
-use crate::format::value::Plain;
 use crate::format::zarr::usual_chunk;
 
 /// Data begin at a multiple of this.
@@ -50,19 +52,52 @@ pub(crate) fn create(
 ) -> Result<()> {
     let dataset = NewDataset::new(array, descriptor)?;
     let names = names_on_the_way(array, inner)?;
-    // The length of a group does not depend on the addresses in it.
-    let len = |name: &String| new_group(name, 0).len();
-    let address = (SUPERBLOCK_LEN + names.iter().map(len).sum::<usize>()) as u64;
+    let group = |name: &str, target| {
+        let group = new_group(&Map::new(), &[(name, target)]);
+        group.map_err(|problem| Error::format(array, problem))
+    };
+    let mut address = SUPERBLOCK_LEN as u64;
+    for name in &names {
+        address += group(name, 0)?.len() as u64;
+    }
     let end = dataset.end(array, 0, address)?;
     let mut head = superblock(end);
     for name in &names {
-        let next = (head.len() + len(name)) as u64;
-        head.extend(new_group(name, next));
+        let next = (head.len() + group(name, 0)?.len()) as u64;
+        head.extend(group(name, next)?);
     }
     let store = FileStore::create(path)?;
     store.write_at(0, &head)?;
     dataset.write(&store, 0, address)?;
     Ok(store.set_len(end)?)
+}
+
+/// Creates the file with these groups, which are empty; those on the way are among them.
+pub(crate) fn create_groups(path: &Path, groups: &Groups) -> Result<()> {
+    let header = |names: &Vec<String>, addresses: &BTreeMap<&Vec<String>, u64>| {
+        let inside =
+            |other: &&Vec<String>| other.len() == names.len() + 1 && other.starts_with(names);
+        let links = groups.keys().filter(inside).map(|other| {
+            let address = addresses.get(other).copied().unwrap_or_default();
+            (&*other[names.len()], address)
+        });
+        let made = new_group(&groups[names], &links.collect::<Vec<_>>());
+        made.map_err(|problem| Error::format(path.display(), problem))
+    };
+    let (mut addresses, mut end) = (BTreeMap::new(), SUPERBLOCK_LEN as u64);
+    for names in groups.keys() {
+        // The root is the first.
+        let len = header(names, &BTreeMap::new())?.len() as u64;
+        addresses.insert(names, end);
+        end = (end + len).next_multiple_of(8);
+    }
+    let store = FileStore::create(path)?;
+    store.set_len(end)?;
+    store.write_at(0, &superblock(end))?;
+    for (names, address) in &addresses {
+        store.write_at(*address, &header(names, &addresses)?)?;
+    }
+    Ok(store.sync()?)
 }
 
 /// The names of the groups on the way to the dataset `inner`, and its own.
@@ -226,12 +261,7 @@ fn dataset_header(
     if !descriptor.codecs.is_empty() {
         header.add(kind::FILTERS, &pipeline(descriptor.codecs.steps()))?;
     }
-    for (name, value) in &descriptor.attributes {
-        let attribute = attribute(name, &Plain::of(value));
-        header
-            .add(kind::ATTRIBUTE, &attribute)
-            .map_err(|_| format!("the attribute {name} is too long for an HDF5 file"))?;
-    }
+    header.add_attributes(&descriptor.attributes)?;
     if let Some(names) = &descriptor.axis_names {
         let byte = datatype(ElementType::U8, ByteOrder::Little);
         let (name, kind, data) = dimensions::labels(names, heap, byte);

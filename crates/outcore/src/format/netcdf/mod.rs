@@ -25,7 +25,7 @@ use crate::descriptor::ArrayDescriptor;
 use crate::element::ByteOrder;
 use crate::error::Result;
 use crate::format::fields::{Parsed, Problem};
-use crate::format::{Item, Location, Opened, choices, first_bytes, open_file};
+use crate::format::{COPY_ALL, Item, Location, Opened, choices, first_bytes, open_file};
 use attribute::Room;
 use header::{Header, Variable};
 pub(crate) use write::create;
@@ -297,7 +297,7 @@ impl File {
         match (others.next(), others.next(), &all[..]) {
             (Some(one), None, _) | (None, None, [one]) => Ok(one),
             _ => Err(format!(
-                "name one of its variables, as in file.nc:temperature; {}",
+                "name one of its variables, as in file.nc:temperature; {}; {COPY_ALL}",
                 self.choices()
             )
             .into()),

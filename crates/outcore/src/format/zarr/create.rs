@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::metadata::{Encoding, Keys, Metadata, Shard, check_chunk};
 use super::{UNFINISHED, V2_ARRAY, V2_ATTRIBUTES, V3, chunks_of, fill, v2, v3};
 use crate::codec::Codec;
+use crate::container::Groups;
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::place;
@@ -131,18 +132,52 @@ pub(crate) fn check_group(name: &str, path: &Path, version: u8) -> Result<()> {
 
 /// Makes `path` a group, if nothing is there yet.
 pub(crate) fn create_group(path: &Path, version: u8) -> Result<()> {
-    if super::is_node(path)? {
-        return Ok(());
+    match super::is_node(path)? {
+        true => Ok(()),
+        false => write_group(&*place::objects(path)?, "", version, &Map::new()),
     }
-    let (name, document) = match version {
-        3 => (
-            V3,
-            json!({ "zarr_format": 3, "node_type": "group", "attributes": Map::new() }),
-        ),
-        _ => (super::V2_GROUP, json!({ "zarr_format": 2 })),
-    };
+}
+
+/// Makes these groups below `path`.
+pub(crate) fn create_groups(path: &Path, groups: &Groups, version: u8) -> Result<()> {
     let objects = place::objects(path)?;
-    Ok(objects.write(name, format!("{document:#}").as_bytes())?)
+    for (names, kept) in groups {
+        if let Some(name) = names.iter().find(|name| !is_name(name)) {
+            return Err(Error::format(
+                path.display(),
+                format!("'{name}' cannot be the name of a group of a Zarr container"),
+            ));
+        }
+        write_group(&*objects, &names.join("/"), version, kept)?;
+    }
+    Ok(objects.sync()?)
+}
+
+fn write_group(
+    objects: &dyn Objects,
+    folder: &str,
+    version: u8,
+    attributes: &Map<String, Value>,
+) -> Result<()> {
+    let put = |name: &str, document: &Value| {
+        let text = format!("{document:#}");
+        objects.write(&super::key(folder, name), text.as_bytes())
+    };
+    if version == 3 {
+        let group = json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
+        return Ok(put(V3, &group)?);
+    }
+    if !attributes.is_empty() {
+        put(V2_ATTRIBUTES, &Value::Object(attributes.clone()))?;
+    }
+    Ok(put(super::V2_GROUP, &json!({ "zarr_format": 2 }))?)
+}
+
+/// Whether a group or array can be found under this name: others are hidden, or mean
+/// something to the format or to the file system.
+pub(crate) fn is_name(name: &str) -> bool {
+    let begins = !name.is_empty() && !name.starts_with('.') && !name.starts_with("__");
+    begins && name != V3 && !name.contains('/') && !name.chars().any(char::is_control)
 }
 
 fn metadata(array: &str, descriptor: &ArrayDescriptor, version: u8) -> Result<Metadata> {

@@ -22,9 +22,11 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::format::place;
-use crate::format::{Item, Opened};
+use crate::format::{COPY_ALL, Item, Opened};
 use chunks::ZarrChunks;
-pub(crate) use create::{check, check_group, create, create_group, discard, publish, usual_chunk};
+pub(crate) use create::{
+    check, check_group, create, create_group, create_groups, discard, publish, usual_chunk,
+};
 pub(crate) use fill::bytes as fill_bytes;
 use metadata::Metadata;
 
@@ -128,7 +130,7 @@ fn is_group(array: &str, path: &Path) -> Error {
             all[..SHOWN].join(", ")
         ),
     };
-    Error::format(array, format!("this is a Zarr group; {names}"))
+    Error::format(array, format!("this is a Zarr group; {names}; {COPY_ALL}"))
 }
 
 /// Everything in the group at `path`, or the array itself; groups before what is in

@@ -1,0 +1,136 @@
+"""Whole containers: files of netCDF4 and h5py become Zarr and HDF5 containers with all arrays,
+groups, attributes and names of axes, and groups of zarr-python become HDF5 files.
+
+containers_agree.py OUTCORE: works in the current directory.
+"""
+import json
+import subprocess
+import sys
+
+import h5py
+import netCDF4
+import numpy as np
+import zarr
+
+OUTCORE = sys.argv[1]
+
+
+def outcore(*arguments):
+    done = subprocess.run([OUTCORE, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, f"{arguments}: {done.stderr}"
+    return done.stdout
+
+
+def values(shape, kind):
+    return (np.arange(int(np.prod(shape))) * 37 % 101).astype(kind).reshape(shape)
+
+
+def make_netcdf(path, form):
+    """Coordinates, a dimension without any, records, a scalar; arrays by their paths."""
+    arrays = {}
+    with netCDF4.Dataset(path, "w", format=form) as data:
+        data.set_auto_maskandscale(False)
+        data.title, data.numbers = "a run", np.array([1, 2, 3], "i4")
+        for name, extent in [("time", None), ("lat", 18), ("lon", 36), ("level", 5)]:
+            data.createDimension(name, extent)
+
+        def add(group, name, kind, axes, shape):
+            variable = group.createVariable(name, kind, axes)
+            variable.units = f"unit of {name}"
+            variable[...] = whole = values(shape, kind)
+            arrays[f"{group.path}/{name}".strip("/")] = (whole, axes)
+
+        add(data, "lat", "f4", ("lat",), (18,))
+        add(data, "lon", "f4", ("lon",), (36,))
+        add(data, "time", "f8", ("time",), (3,))
+        add(data, "t", "f4", ("time", "lat", "lon"), (3, 18, 36))
+        add(data, "depth", "i2", ("lat", "lon"), (18, 36))
+        add(data, "column", "f8", ("level", "lat"), (5, 18))
+        add(data, "one", "i4", (), ())
+        if form == "NETCDF4":
+            group = data.createGroup("ocean").createGroup("deep")
+            group.source = "a buoy"
+            add(group, "salt", "f8", ("lat", "lon"), (18, 36))
+    return arrays
+
+
+def same(found, whole, name):
+    found = np.asarray(found)
+    assert found.shape == whole.shape and found.dtype.kind == whole.dtype.kind, name
+    assert (found == whole).all(), name
+
+
+for form in ["NETCDF3_64BIT_OFFSET", "NETCDF4"]:
+    nc = f"{form}.nc"
+    arrays = make_netcdf(nc, form)
+    nested = form == "NETCDF4"
+    for ranks in ["1", "3"]:
+        # To Zarr ...
+        out = f"{form}-{ranks}.zarr"
+        told = json.loads(outcore("convert", nc, out, "--all", "--codec", "zstd:1", "--chunks", "2x9x9",
+                                  "--ranks", ranks, "--verify", "--json"))
+        assert {made["output"][len(out) + 1:] for made in told["arrays"]} == set(arrays), told
+        assert told["left_out"] == [] and told["verified"], told
+        group = zarr.open_group(out, mode="r")
+        assert group.attrs["title"] == "a run" and list(group.attrs["numbers"]) == [1, 2, 3]
+        if nested:
+            assert group["ocean/deep"].attrs["source"] == "a buoy"
+        for name, (whole, axes) in arrays.items():
+            same(group[name][...], whole, name)
+            assert group[name].attrs["units"] == f"unit of {name.split('/')[-1]}", name
+            if axes:
+                assert group[name].metadata.dimension_names == axes, name
+        assert group["t"].chunks == (2, 9, 9)
+        # ... and from there to HDF5.
+        h5 = f"{form}-{ranks}.h5"
+        outcore("convert", out, h5, "--all", "--codec", "shuffle,deflate:1", "--ranks", ranks, "--verify")
+        with h5py.File(h5) as file:
+            assert file.attrs["title"] == "a run" and list(file.attrs["numbers"]) == [1, 2, 3]
+            if nested:
+                assert file["ocean/deep"].attrs["source"] == "a buoy"
+            for name, (whole, axes) in arrays.items():
+                same(file[name][...], whole, name)
+                assert file[name].attrs["units"] == f"unit of {name.split('/')[-1]}", name
+                assert [dim.label for dim in file[name].dims] == list(axes), name
+        # A file that the library goes on with.
+        with h5py.File(h5, "a") as file:
+            file["later/more"] = np.arange(4)
+            assert file["t"].shape == (3, 18, 36)
+        # Version 2, and a group alone.
+        outcore("convert", h5, f"zarr2:{form}-{ranks}-2.zarr", "--all", "--codec", "none", "--ranks", ranks)
+        second = zarr.open_group(f"{form}-{ranks}-2.zarr", mode="r", zarr_format=2)
+        assert second.attrs["title"] == "a run"
+        for name, (whole, _) in arrays.items():
+            same(second[name][...], whole, name)
+        if nested:
+            outcore("convert", f"{h5}:/ocean", f"ocean-{ranks}.zarr", "--all")
+            ocean = zarr.open_group(f"ocean-{ranks}.zarr", mode="r")
+            same(ocean["deep/salt"][...], arrays["ocean/deep/salt"][0], "salt")
+
+# A variable alone needs no name where the others are its coordinates.
+with netCDF4.Dataset("one.nc", "w") as data:
+    for name, extent in [("y", 4), ("x", 6), ("nothing", 3)]:
+        data.createDimension(name, extent)
+    for name in "yx":
+        data.createVariable(name, "f4", (name,))[...] = np.arange(len(data.dimensions[name]))
+    data.createVariable("field", "f8", ("y", "x"))[...] = values((4, 6), "f8")
+outcore("read", "one.nc", "-o", "field.npy")
+same(np.load("field.npy"), values((4, 6), "f8"), "field")
+assert "nothing" not in outcore("ls", "one.nc")
+
+# What is no array of numbers is left out, and said.
+with h5py.File("mixed.h5", "w") as file:
+    file.attrs["kind"] = "mixed"
+    file["g/words"] = np.array([b"one", b"two"], dtype=h5py.string_dtype())
+    file["g/numbers"] = values((5, 7), "i4")
+    file["g/again"] = file["g/numbers"]
+    file.create_group("empty").attrs["note"] = "nothing here"
+    file["g/.hidden"] = values((3,), "i4")
+    file["soft"] = h5py.SoftLink("/g/numbers")
+said = outcore("convert", "mixed.h5", "mixed.zarr", "--all")
+assert "left out: mixed.h5:/g/words" in said and "left out: mixed.h5:/g/.hidden" in said, said
+group = zarr.open_group("mixed.zarr", mode="r")
+assert group.attrs["kind"] == "mixed" and group["empty"].attrs["note"] == "nothing here"
+names = [name for name, _ in group["g"].arrays()]
+assert len(names) == 1 and names[0] in ("numbers", "again"), names
+same(group[f"g/{names[0]}"][...], values((5, 7), "i4"), "numbers")
