@@ -56,6 +56,17 @@ impl Chunking {
         }
     }
 
+    /// What was asked for, for comparing.
+    pub(crate) fn words(&self) -> String {
+        let shape = |shape: &Option<Shape>| shape.as_ref().map(|Shape(shape)| shape.clone());
+        format!(
+            "chunks {:?} codec {:?} shard {:?}",
+            shape(&self.chunks),
+            self.codec,
+            shape(&self.shard)
+        )
+    }
+
     /// Puts into `descriptor` what was asked for; if it is one of several, only shapes
     /// that have as many axes.
     pub(crate) fn apply(&self, descriptor: &mut ArrayDescriptor, of_several: bool) {
@@ -66,7 +77,8 @@ impl Chunking {
             // Shards of another array need not fit.
             descriptor.shard = None;
         }
-        if let Some(codec) = &self.codec {
+        // One element is no chunk.
+        if let Some(codec) = self.codec.as_ref().filter(|_| !of_several || axes > 0) {
             descriptor.codecs = codec.clone();
         }
         if let Some(Shape(shard)) = self.shard.as_ref().filter(fits) {

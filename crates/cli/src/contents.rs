@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use outcore::{Array, Comm, Error, Result, create_groups, distinct, list};
+use outcore::{Array, Comm, Error, Filling, Result, list};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::chunks::is_hdf5;
 use crate::counted::counted;
@@ -37,69 +37,54 @@ pub(crate) struct Member {
 }
 
 impl Contents {
-    /// Collective: finds what `input` holds, and begins the container `output`, or goes on
-    /// with one.
-    pub(crate) fn begin(comm: &Comm, input: &str, output: &str, resume: bool) -> Result<Self> {
-        let found = match comm.rank() {
-            0 => Self::find(input, output, resume).map(|contents| json!(contents).to_string()),
-            _ => Ok(String::new()),
+    /// Collective: finds what `input` holds, and begins to fill the container `output`, or
+    /// goes on with one. Rank 0 alone has the second.
+    pub(crate) fn begin(
+        comm: &Comm,
+        (input, output): (&str, &str),
+        options: &str,
+        resume: bool,
+    ) -> Result<(Self, Option<Filling>)> {
+        let begun = match comm.rank() {
+            0 => Self::find((input, output), options, resume).map(Some),
+            _ => Ok(None),
         };
-        let mut text = comm.agree(found)?;
+        let begun = comm.agree(begun)?;
+        let mut text = begun
+            .as_ref()
+            .map_or(String::new(), |(contents, _)| json!(contents).to_string());
         comm.broadcast_string(0, &mut text)?;
-        serde_json::from_str(&text).map_err(|error| Error::Invalid(error.to_string()))
+        let contents = serde_json::from_str(&text);
+        let contents = contents.map_err(|error| Error::Invalid(error.to_string()))?;
+        Ok((contents, begun.map(|(_, filling)| filling)))
     }
 
-    fn find(input: &str, output: &str, resume: bool) -> Result<Self> {
-        distinct(input, output)?;
+    fn find((input, output): (&str, &str), options: &str, resume: bool) -> Result<(Self, Filling)> {
         let mut contents = Self {
             input: input.into(),
             output: output.into(),
             members: Vec::new(),
             left_out: Vec::new(),
         };
-        let (mut groups, mut made) = (Vec::new(), HashMap::new());
-        let exists = resume
-            && list(output)
-                .map(|items| made.extend(by_path(items)))
-                .is_ok();
+        let (mut groups, mut arrays) = (Vec::new(), Vec::new());
         for item in list(input)? {
             let hidden = |name: &str| name.starts_with('.') || name.chars().any(char::is_control);
-            if item.path.split('/').any(hidden) {
-                let problem = "arrays and groups are not made under hidden names".into();
-                contents.left_out.push((item.name, problem));
-                continue;
-            }
-            if let Some(problem) = item.problem {
-                contents.left_out.push((item.name, problem));
-                continue;
-            }
-            let Some(array) = item.array else {
-                groups.push((item.path, item.attributes));
-                continue;
+            let problem = match item.path.split('/').any(hidden) {
+                true => Some("nothing is made under hidden names".into()),
+                false => item.problem,
             };
-            if item.path.is_empty() {
-                return Err(Error::Invalid(format!(
-                    "{input} is one array and no container; leave --all out"
-                )));
+            match (problem, item.array) {
+                (Some(problem), _) => contents.left_out.push((item.name, problem)),
+                (None, None) => groups.push((item.path, item.attributes)),
+                (None, Some(_)) if item.path.is_empty() => {
+                    return Err(Error::Invalid(format!(
+                        "{input} is one array and no container; leave --all out"
+                    )));
+                }
+                (None, Some(array)) => arrays.push((item.name, item.path, array)),
             }
-            let there = made.get(&item.path);
-            if there.is_some_and(|shape| *shape != array.shape) {
-                return Err(Error::Invalid(format!(
-                    "{output} has another array {} than {input}, so it was made of something \
-                     else; name another output",
-                    item.path
-                )));
-            }
-            let separator = if is_hdf5(output) { ":/" } else { "/" };
-            let count = array.element_count().unwrap_or(u64::MAX);
-            contents.members.push(Member {
-                input: item.name,
-                output: format!("{}{separator}{}", output.trim_end_matches('/'), item.path),
-                bytes: count.saturating_mul(array.element_type.size()),
-                complete: there.is_some(),
-            });
         }
-        if contents.members.is_empty() {
+        if arrays.is_empty() {
             return Err(Error::Invalid(match contents.left_out.first() {
                 Some((name, problem)) => {
                     format!("{input} holds no array that can be opened: {name}: {problem}")
@@ -107,15 +92,31 @@ impl Contents {
                 None => format!("{input} holds no array"),
             }));
         }
-        if !exists {
-            let kept = |(path, kept): &(String, Map<String, Value>)| (path.clone(), kept.clone());
-            let groups: Vec<_> = groups.iter().map(kept).collect();
-            create_groups(
-                output,
-                groups.iter().map(|(path, kept)| (&**path, kept.clone())),
-            )?;
+        let kept = groups
+            .iter()
+            .map(|(path, kept): &(String, _)| (&**path, Clone::clone(kept)));
+        let filling = Filling::begin((input, output), options, kept, resume)?;
+        let made: HashMap<_, _> = match filling.resumed() {
+            true => shapes(list(output)?).collect(),
+            false => HashMap::new(),
+        };
+        let separator = if is_hdf5(output) { ":/" } else { "/" };
+        for (name, path, array) in arrays {
+            let there = made.get(&path);
+            if there.is_some_and(|shape| *shape != array.shape) {
+                return Err(Error::Invalid(format!(
+                    "{output} has another array {path} than {input}; remove that"
+                )));
+            }
+            let count = array.element_count().unwrap_or(u64::MAX);
+            contents.members.push(Member {
+                input: name,
+                output: format!("{}{separator}{path}", output.trim_end_matches('/')),
+                bytes: count.saturating_mul(array.element_type.size()),
+                complete: there.is_some(),
+            });
         }
-        Ok(contents)
+        Ok((contents, filling))
     }
 
     /// The bytes of all arrays.
@@ -128,7 +129,7 @@ impl Contents {
     pub(crate) fn left(&self, error: &Error, at: usize) -> Error {
         let complete = self.members[at..].iter().filter(|member| member.complete);
         Error::Invalid(format!(
-            "{}; {} of {} arrays are complete in {}, and --resume goes on with the others",
+            "{}; {} of {} arrays are complete in {}; the same command with --resume goes on",
             cause(error),
             at + complete.count(),
             self.members.len(),
@@ -181,7 +182,7 @@ impl Contents {
 }
 
 /// The shapes of arrays by their paths.
-fn by_path(items: Vec<outcore::Item>) -> impl Iterator<Item = (String, Vec<u64>)> {
+fn shapes(items: Vec<outcore::Item>) -> impl Iterator<Item = (String, Vec<u64>)> {
     let shape = |item: outcore::Item| Some((item.path, item.array?.shape));
     items.into_iter().filter_map(shape)
 }

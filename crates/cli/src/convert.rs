@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use outcore::{
-    Arrangement, Array, ArrayDescriptor, ByteOrder, Codecs, Comm, Distribution, ElementType, Error,
-    Fit, LocalPlacement, Result, parse_shape,
+    Arrangement, Array, ArrayDescriptor, ByteOrder, Comm, Distribution, ElementType, Error, Fit,
+    LocalPlacement, Result, parse_shape,
 };
 
 use crate::checksums::Checksums;
-use crate::chunks::{Chunking, has_chunks, is_hdf5};
-use crate::rearrange::{Rearrange, Wanted, like};
+use crate::chunks::{Chunking, has_chunks};
+use crate::rearrange::{Rearrange, Wanted, like, with_layout};
 use crate::transpose::no_layout_of_raw;
 
 /// Copy an array into another placement, layout, format or element type
@@ -130,7 +130,10 @@ fn parse_overlap(text: &str) -> Result<Overlap, String> {
 impl Convert {
     pub(crate) fn check(&self) -> Result<(), String> {
         let output = &self.rearrange.output;
-        if self.all && !(has_chunks(output) || is_hdf5(output)) {
+        let is_file = [".h5", ".hdf5"]
+            .iter()
+            .any(|ending| output.ends_with(ending));
+        if self.all && !has_chunks(output) && !is_file {
             return Err(format!(
                 "--all makes a container, and '{output}' is none; name one that ends in .zarr or .h5"
             ));
@@ -189,9 +192,16 @@ impl Convert {
 
     pub(crate) fn run(&self) -> Result<()> {
         if self.all {
+            let options = format!(
+                "{} type {:?} saturate {} byte order {:?}",
+                self.chunking.words(),
+                self.element_type,
+                self.saturate,
+                self.byte_order
+            );
             return self
                 .rearrange
-                .run_all("converting", |source: &Array, output| {
+                .run_all("converting", &options, |source, output| {
                     Ok(self.wanted(source, self.descriptor(source, output)))
                 });
         }
@@ -223,14 +233,8 @@ impl Convert {
 
     /// What is to be made, in global placement.
     fn descriptor(&self, source: &Array, output: &str) -> ArrayDescriptor {
-        let mut descriptor = like(source.descriptor(), output);
-        if let Some(layout) = &self.layout {
-            descriptor.arrangement = layout.clone();
-            if layout.tile.is_none() && is_hdf5(output) {
-                // In one piece there is nothing that codecs could encode.
-                descriptor.codecs = Codecs::default();
-            }
-        }
+        let same = like(source.descriptor(), output);
+        let mut descriptor = with_layout(same, self.layout.as_ref(), output);
         if let Some(byte_order) = self.byte_order {
             descriptor.byte_order = byte_order;
         }

@@ -5,7 +5,10 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Arrangement, Array, ArrayDescriptor, Comm, MemoryBudget, Order, Result, shape_text};
+use outcore::{
+    Arrangement, Array, ArrayDescriptor, Codecs, Comm, Filling, MemoryBudget, Order, Result,
+    shape_text,
+};
 use serde_json::json;
 
 use crate::bytes;
@@ -86,12 +89,14 @@ impl Rearrange {
     pub(crate) fn run_all(
         &self,
         label: &'static str,
+        options: &str,
         wanted: impl Fn(&Array, &str) -> Result<Wanted> + Sync,
     ) -> Result<()> {
         let (moving, verifying, begun) = (OnceLock::new(), OnceLock::new(), Begun::now());
         let budget = self.memory.budget();
         self.ranks.run(|comm| {
-            let contents = Contents::begin(comm, &self.input, &self.output, self.resume)?;
+            let ends = (&*self.input, &*self.output);
+            let (contents, filling) = Contents::begin(comm, ends, options, self.resume)?;
             let share = contents.bytes() / comm.size() as u64;
             let bar = Progress::shared(&moving, label, comm, share)?;
             for (at, member) in contents.members.iter().enumerate() {
@@ -105,6 +110,7 @@ impl Rearrange {
                     .make(comm, &wanted, &|_| Ok(bar));
                 comm.agree(made.map(drop).map_err(|error| contents.left(&error, at)))?;
             }
+            comm.agree(filling.map_or(Ok(()), Filling::finish))?;
             bar.finish();
             if self.verify {
                 let bar = Progress::shared(&verifying, "verifying", comm, share)?;
@@ -173,27 +179,46 @@ pub(crate) fn like(old: &ArrayDescriptor, output: &str) -> ArrayDescriptor {
     }
     if has_chunks(output) || is_hdf5(output) {
         descriptor.fill_value = old.fill_value.clone();
-        descriptor.axis_names = old.axis_names.clone();
     }
     if is_native(output) {
         descriptor.checksums = old.checksums;
     }
     if is_hdf5(output) {
         descriptor.arrangement.order = Order::Row;
-        descriptor.codecs = old.codecs.in_hdf5();
+        if !old.shape.is_empty() {
+            descriptor.codecs = old.codecs.in_hdf5();
+        }
     } else if has_chunks(output) {
         (descriptor.shard, descriptor.codecs) = match output.starts_with("zarr2:") {
             true => (None, old.codecs.in_zarr2()),
             false => (old.shard.clone(), old.codecs.in_zarr3()),
         };
     }
-    if has_chunks(output) || is_hdf5(output) || is_native(output) {
-        descriptor.attributes = old.attributes.clone();
-    }
     if is_netcdf(output) {
         descriptor.arrangement = Arrangement::default();
+    }
+    if has_chunks(output) || is_hdf5(output) || is_native(output) || is_netcdf(output) {
         descriptor.axis_names = old.axis_names.clone();
         descriptor.attributes = old.attributes.clone();
+    }
+    descriptor
+}
+
+/// With another layout: shards of other chunks need not fit, and in one piece there is
+/// nothing that the codecs of an HDF5 file could encode.
+pub(crate) fn with_layout(
+    mut descriptor: ArrayDescriptor,
+    layout: Option<&Arrangement>,
+    output: &str,
+) -> ArrayDescriptor {
+    if let Some(layout) = layout {
+        if layout.tile != descriptor.arrangement.tile {
+            descriptor.shard = None;
+        }
+        if layout.tile.is_none() && is_hdf5(output) {
+            descriptor.codecs = Codecs::default();
+        }
+        descriptor.arrangement = layout.clone();
     }
     descriptor
 }

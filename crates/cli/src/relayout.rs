@@ -3,7 +3,7 @@
 use clap::Args;
 use outcore::{Arrangement, Array, Result, default_ranks};
 
-use crate::rearrange::{Rearrange, Wanted, like};
+use crate::rearrange::{Rearrange, Wanted, like, with_layout};
 use crate::transpose::no_layout_of_raw;
 
 /// Copy an array into a file with its elements in another order
@@ -39,14 +39,9 @@ impl Relayout {
     pub(crate) fn run(&self) -> Result<()> {
         self.rearrange
             .run("rearranging", default_ranks(), |source: &Array, _| {
-                let mut descriptor = like(source.descriptor(), &self.rearrange.output);
-                if let Some(layout) = &self.layout {
-                    if layout.tile != descriptor.arrangement.tile {
-                        // Shards of other chunks need not fit.
-                        descriptor.shard = None;
-                    }
-                    descriptor.arrangement = layout.clone();
-                }
+                let output = &self.rearrange.output;
+                let same = like(source.descriptor(), output);
+                let descriptor = with_layout(same, self.layout.as_ref(), output);
                 let axes = (0..source.shape().len()).collect();
                 Ok(Wanted {
                     axes,

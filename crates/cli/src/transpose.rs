@@ -3,7 +3,7 @@
 use clap::Args;
 use outcore::{Arrangement, Array, Result, default_ranks};
 
-use crate::rearrange::{Rearrange, Wanted, like};
+use crate::rearrange::{Rearrange, Wanted, like, with_layout};
 use crate::selection::parse_axis;
 
 /// Make an array with the axes of another one in another order
@@ -39,11 +39,9 @@ impl Transpose {
             .run("transposing", default_ranks(), |source: &Array, _| {
                 let reversed = || (0..source.shape().len()).rev().collect();
                 let axes = self.axes.clone().unwrap_or_else(reversed);
-                let mut descriptor =
-                    like(source.descriptor(), &self.rearrange.output).transposed(&axes)?;
-                if let Some(layout) = &self.layout {
-                    descriptor.arrangement = layout.clone();
-                }
+                let output = &self.rearrange.output;
+                let turned = like(source.descriptor(), output).transposed(&axes)?;
+                let descriptor = with_layout(turned, self.layout.as_ref(), output);
                 Ok(Wanted {
                     axes,
                     descriptor,

@@ -1,22 +1,34 @@
-//! [`create_groups`]: containers that hold nothing yet but groups and what is kept with
-//! them. All of them are there, or none: like a new array, a container is made under a
-//! hidden name and renamed. Arrays are then made in it one by one, each with its own name.
+//! Containers that are made as a whole.
+//!
+//! [`create_groups`] makes one that holds nothing yet but groups and what is kept with them.
+//! All of them are there, or none: like a new array, a container is made under a hidden
+//! name and renamed. Arrays are then made in it one by one, each with its own name.
+//!
+//! A [`Filling`] does that with the arrays of another container. A note beside the new one
+//! says of what and how it is made, until all arrays are there; so a run that was stopped
+//! can be continued, by the same job only.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::distinct::distinct;
 use crate::draft::{beside, parent, rename_to_free, sync_directory};
 use crate::error::{Error, Result};
 use crate::format::{Location, hdf5, native, place, zarr};
+use crate::hidden_name::hidden_name;
+use crate::identity::{Identity, identities};
 
 /// Groups by the names on the way to them, with what is kept with each.
 pub(crate) type Groups = BTreeMap<Vec<String>, Map<String, Value>>;
 
 /// Makes the container `name`, a Zarr directory or an HDF5 file, with these groups by their
 /// paths in it and with what is kept with each; the path of the container itself is empty.
-/// Groups on the way are made. Nothing of that name may exist.
+/// Groups on the way are made. Nothing of that name may exist. All groups are there at once,
+/// but at an address, where objects have no names that can be changed.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -45,7 +57,9 @@ pub fn create_groups<'a>(
     }
     let make = |path: &Path| match &location {
         Location::Zarr { version, .. } => zarr::create_groups(path, &groups, *version),
-        Location::Hdf5 { .. } if !name.contains(":/") => hdf5::create_groups(path, &groups),
+        Location::Hdf5 { .. } if name.ends_with(".h5") || name.ends_with(".hdf5") => {
+            hdf5::create_groups(path, &groups)
+        }
         _ => Err(Error::format(
             name,
             "a container is a new Zarr directory or a new HDF5 file: name one that ends in .zarr \
@@ -89,4 +103,120 @@ fn with_those_on_the_way<'a>(
         all.insert(names, kept);
     }
     all
+}
+
+/// A container that is being filled with the arrays of another one. Dropped, it can be
+/// continued.
+#[derive(Debug)]
+pub struct Filling {
+    note: PathBuf,
+    resumed: bool,
+}
+
+/// What a note says.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Job {
+    input: String,
+    files: Vec<Identity>,
+    options: String,
+}
+
+impl Filling {
+    /// Begins to fill the new container `output`, which gets these groups, with the arrays of
+    /// `input`; with `resume`, goes on with what a run has left that had the same input and
+    /// the same `options`, if there is such.
+    pub fn begin<'a>(
+        (input, output): (&str, &str),
+        options: &str,
+        groups: impl IntoIterator<Item = (&'a str, Map<String, Value>)>,
+        resume: bool,
+    ) -> Result<Self> {
+        distinct(input, output)?;
+        let location = Location::of_new(output)?;
+        let job = Job {
+            input: input.into(),
+            files: identities(input)?,
+            options: options.into(),
+        };
+        let exists = place::exists(location.path())?;
+        let note = note_of(&place::local(location.path())?);
+        let left = exists && note.exists();
+        if left && !resume {
+            return Err(Error::format(
+                output,
+                format!(
+                    "an interrupted run has left a part of it; --resume goes on with that; to begin \
+                     anew, remove it and {}",
+                    note.display()
+                ),
+            ));
+        }
+        if left {
+            job.check(output, &note)?;
+        } else {
+            // What is there is somebody else's, which is told below.
+            if !exists {
+                job.write(&note)?;
+            }
+            if let Err(error) = create_groups(output, groups) {
+                if !exists {
+                    let _ = std::fs::remove_file(&note);
+                }
+                return Err(error);
+            }
+        }
+        Ok(Self {
+            note,
+            resumed: left,
+        })
+    }
+
+    /// Whether it goes on with what another run has left.
+    pub fn resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// All arrays are there.
+    pub fn finish(self) -> Result<()> {
+        std::fs::remove_file(&self.note).map_err(|source| Error::file("remove", &self.note, source))
+    }
+}
+
+impl Job {
+    fn write(&self, note: &Path) -> Result<()> {
+        let text = serde_json::to_vec(self).expect("a job is plain data");
+        let write = || {
+            let mut file = std::fs::File::create(note)?;
+            file.write_all(&text)?;
+            file.sync_all()
+        };
+        write().map_err(|source| Error::file("write", note, source))
+    }
+
+    /// Fails if the note is of another job.
+    fn check(&self, output: &str, note: &Path) -> Result<()> {
+        let text = std::fs::read(note).map_err(|source| Error::file("read", note, source))?;
+        let left: Option<Self> = serde_json::from_slice(&text).ok();
+        let problem = match left {
+            Some(left) if left == *self => return Ok(()),
+            Some(left) if left.input == self.input && left.files != self.files => {
+                "its input has changed since it was begun"
+            }
+            Some(_) => "it was begun with another input or other options",
+            None => "the note beside it is damaged",
+        };
+        Err(Error::format(
+            output,
+            format!(
+                "this cannot be continued: {problem}; to begin anew, remove it and {}",
+                note.display()
+            ),
+        ))
+    }
+}
+
+/// Where the note of the container at `path` is.
+fn note_of(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    parent(path).join(hidden_name("", &name, ".filling"))
 }

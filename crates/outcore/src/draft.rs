@@ -426,6 +426,7 @@ impl Temporary {
             for group in groups_on_the_way(path) {
                 zarr::check_group(&place.to_string(), group, *version)?;
                 zarr::create_group(group, *version)?;
+                zarr::forget_consolidated(group)?;
             }
         }
         if place::is_address(to) {
@@ -449,6 +450,9 @@ impl Temporary {
             }
             _ => None,
         };
+        if let Some(old) = &old {
+            old.announce_writing()?;
+        }
         let _nobody_adds = old
             .as_ref()
             .map(|old| hdf5::lock_shared_parts(old))

@@ -52,6 +52,7 @@ mod format;
 mod fresh;
 mod global;
 mod hidden_name;
+mod identity;
 mod interrupt;
 mod irregular;
 pub mod passion;
@@ -78,7 +79,7 @@ pub use collective::{
     Carrier, Collective, CollectiveEstimate, CollectivePlan, CollectiveWay, DomainAccount,
     DomainKind, ExchangeCost, Moved, Phases,
 };
-pub use container::create_groups;
+pub use container::{Filling, create_groups};
 pub use convert::{Fit, convert};
 pub use descriptor::{ArrayDescriptor, Stripes};
 pub use distinct::distinct;

@@ -77,6 +77,13 @@ impl Address {
                 "an address must hold neither user nor password; they belong into the environment",
             ));
         }
+        if has_password(place) {
+            // The rest of one that has a '/' in it would be taken for a name.
+            return Err(refused(
+                "what stands before the first '/' of an address has no ':' but for the port of a \
+                 host; users and passwords belong into the environment",
+            ));
+        }
         if scheme.is_web() && rest.contains(['?', '#']) {
             return Err(refused(
                 "a web address must have neither '?' nor '#'; signed addresses are not supported",
@@ -131,6 +138,14 @@ impl Address {
     }
 }
 
+/// Whether a host, or what stands in its place, has a `:` that no port follows.
+fn has_password(place: &str) -> bool {
+    // Numbers of hosts in brackets have colons.
+    let behind = place.rsplit(']').next().unwrap_or_default();
+    let port = behind.split_once(':').map(|(_, port)| port);
+    port.is_some_and(|port| port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Whether a query is a signature.
 fn signs(query: &str) -> bool {
     const ALONE: [&str; 5] = [
@@ -157,6 +172,14 @@ pub fn without_secrets(text: &str) -> String {
         // Another address may follow without a gap.
         let end = match after[..end].strip_suffix(':') {
             Some(before) if after[end..].starts_with("//") => before.len(),
+            _ => end,
+        };
+        // A password may have a '/' in it.
+        let end = match after.rfind('@') {
+            Some(at) if at > end && has_password(&after[..end]) => {
+                let host = &after[at + 1..];
+                at + 1 + host.find(['/', '?', '#']).unwrap_or(host.len())
+            }
             _ => end,
         };
         let host = after[..end].rsplit('@').next().unwrap_or_default();

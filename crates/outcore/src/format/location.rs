@@ -55,7 +55,8 @@ impl Location {
         if let Some(raw) = text.strip_prefix("raw:") {
             return Ok(Self::Raw(RawFile::parse(raw)?.into()));
         }
-        if let Some((path, inner)) = with_inner(text)? {
+        let is_there = |path: &Path| holds_names(path) || path.is_file();
+        if let Some((path, inner)) = with_inner(text, is_there)? {
             let named = Some(inner.into());
             if hdf5::is_file(&path) {
                 return Ok(Self::Hdf5 { path, inner: named });
@@ -122,7 +123,7 @@ impl Location {
         if version == 2 || is_zarr(&path) {
             return Ok(Self::Zarr { path, version });
         }
-        let (file, inner) = match with_inner(text)? {
+        let (file, inner) = match with_inner(text, holds_names)? {
             Some((file, inner)) => (file, Some(inner.to_owned())),
             None => (path.clone(), None),
         };
@@ -247,21 +248,32 @@ impl Location {
     }
 }
 
-/// The file and the name in it, of `file.h5:/group/data`.
-fn with_inner(text: &str) -> Result<Option<(PathBuf, &str)>> {
+/// The file and the name in it, of `file.h5:/group/data`: the first colon before which
+/// stands what `is_file` takes for a file that can hold names.
+fn with_inner(text: &str, is_file: impl Fn(&Path) -> bool) -> Result<Option<(PathBuf, &str)>> {
     // The colons of an address, and of its host, are none of this.
     let behind = |at: usize| {
         let host = at + "://".len();
         text[host..].find('/').map_or(text.len(), |end| host + end)
     };
     let start = text.find("://").map_or(0, behind);
-    Ok(match text[start..].rfind(':') {
-        Some(at) if start + at > 0 && start + at + 1 < text.len() => {
-            let path = place::path(&text[..start + at])?;
-            Some((path, &text[start + at + 1..]))
+    for (at, _) in text[start..].match_indices(':') {
+        let (file, inner) = (&text[..start + at], &text[start + at + 1..]);
+        if file.is_empty() || inner.is_empty() {
+            continue;
         }
-        _ => None,
-    })
+        let path = place::path(file)?;
+        if is_file(&path) {
+            return Ok(Some((path, inner)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a name says that this is an HDF5 or a NetCDF file.
+fn holds_names(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("h5" | "hdf5" | "nc"))
 }
 
 /// Whether a directory in the path has the ending of Zarr.

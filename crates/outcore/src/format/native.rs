@@ -55,6 +55,9 @@ struct Document {
     placement: Placement,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksums: Option<Checksums>,
+    /// One for each axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    axis_names: Option<Vec<String>>,
     #[serde(default)]
     attributes: Map<String, Value>,
 }
@@ -222,6 +225,8 @@ pub(crate) fn describe(directory: &Path) -> Result<Described> {
         .layout
         .parse()
         .map_err(|e: outcore_geometry::Error| wrong(e.to_string()))?;
+    let axes = descriptor.shape.len();
+    descriptor.axis_names = document.axis_names.filter(|names| names.len() == axes);
     descriptor.attributes = document.attributes;
     if let Some(Checksums { algorithm, block }) = document.checksums {
         if algorithm != ALGORITHM {
@@ -440,6 +445,7 @@ pub(crate) fn create(
             algorithm: ALGORITHM.into(),
             block,
         }),
+        axis_names: descriptor.axis_names.clone(),
         attributes: descriptor.attributes.clone(),
     };
     let path = directory.join(DESCRIPTOR);

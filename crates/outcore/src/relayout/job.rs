@@ -1,8 +1,6 @@
 //! [`RelayoutJob`]: a new array made of another, which gets its name when it is
 //! complete and can be continued after an interruption.
 
-use std::path::{Path, PathBuf};
-
 use outcore_transport::Comm;
 
 use super::journal::{Header, Job, Journal, Marks};
@@ -14,7 +12,8 @@ use crate::descriptor::ArrayDescriptor;
 use crate::distinct::distinct;
 use crate::draft::{SharedDraft, discard, is_added, unfinished};
 use crate::error::{Error, Result};
-use crate::format::{Location, native, place};
+use crate::format::{Location, place};
+use crate::identity::identities;
 
 /// What is to be made.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +78,11 @@ impl RelayoutJob {
         // What is kept beside the output is on this machine.
         let place = comm.agree(place::local(made.path()))?;
         // 1. Rank 0 looks for what another run has left.
-        let job = || Job::of(source, axes, output, conversion);
+        let job = match comm.rank() {
+            0 => Job::of(source, axes, output, conversion).map(Some),
+            _ => Ok(None),
+        };
+        let job = comm.agree(job)?;
         let find = || {
             if output.resume && is_added(output.name, output.replace)? {
                 return Err(Error::format(
@@ -88,7 +91,10 @@ impl RelayoutJob {
                      interrupted run has left of it has no name; leave --resume out to begin anew",
                 ));
             }
-            left_behind(&job()?, &made, output)
+            match &job {
+                Some(job) => left_behind(job, &made, output),
+                None => Ok(None),
+            }
         };
         let found = match comm.rank() {
             0 => find(),
@@ -156,10 +162,11 @@ impl RelayoutJob {
             }
             let plan = Relayout::of(comm, &ends, budget)?;
             let blocks = plan.block_counts(comm)?;
-            let begin = |id: &str| {
-                Journal::begin(&place, &Header::new(job()?, id, plan.decision(), &blocks))
+            let begin = |(id, job): (&str, &Job)| {
+                let header = Header::new(job.clone(), id, plan.decision(), &blocks);
+                Journal::begin(&place, &header)
             };
-            let journal = comm.agree(draft.id().map(begin).transpose())?;
+            let journal = comm.agree(draft.id().zip(job.as_ref()).map(begin).transpose())?;
             (journal, draft, plan)
         };
         let mut has_journal = [u8::from(journal.is_some())];
@@ -259,7 +266,8 @@ fn left_behind(
     let problem = if header.job.files != job.files && header.job.input == job.input {
         "its input has changed since it was begun"
     } else if &header.job != job {
-        "it was begun as another job, with another input, other axes or another output"
+        "it was begun as another job, with another input, other axes, another output or another \
+         number of its parts (--parts)"
     } else if !place::exists(&unfinished(place, &header.draft)?)? {
         "its unfinished array is gone"
     } else {
@@ -281,62 +289,12 @@ impl Job {
         output: &RelayoutOutput<'_>,
         conversion: Option<Fit>,
     ) -> Result<Self> {
-        let files = match Location::of_existing(source.name()) {
-            Ok(location) => data_files(&location)?,
-            // It is in a store that has no name.
-            Err(_) => Vec::new(),
-        };
         distinct(source.name(), output.name)?;
-        let known = files
-            .iter()
-            .map(|path| identity(path))
-            .collect::<Result<Vec<_>>>()?;
         Ok(Self {
             input: source.name().into(),
-            files: known,
+            files: identities(source.name())?,
             axes: axes.to_vec(),
             output: format!("{} {:?} {conversion:?}", output.name, output.descriptor),
         })
     }
-}
-
-/// The files that hold an array.
-fn data_files(location: &Location) -> Result<Vec<PathBuf>> {
-    let path = location.path();
-    if place::is_address(path) {
-        // Objects do not say when they changed in a way that all stores share.
-        return Ok(Vec::new());
-    }
-    let Location::Native(_) = location else {
-        return Ok(vec![path.to_path_buf()]);
-    };
-    let failed = |source| Error::file("open", path, source);
-    let mut files = native::files_outside(path)?;
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        files.push(entry.map_err(failed)?.path());
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// What changes if the file does; of a directory, if anything in it does: lengths,
-/// times and numbers of all files, folded.
-fn identity(path: &Path) -> Result<(PathBuf, u64, i128, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    let failed = |source| Error::file("open", path, source);
-    let found = std::fs::metadata(path).map_err(failed)?;
-    let changed = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
-    let named = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let mut all = (named, found.len(), changed, found.ino());
-    if found.is_dir() {
-        for entry in std::fs::read_dir(path).map_err(failed)? {
-            let (_, len, changed, number) = identity(&entry.map_err(failed)?.path())?;
-            all.1 = all.1.wrapping_add(len);
-            all.2 = all.2.max(changed);
-            // A sum does not depend on the order of the entries.
-            let mixed = (changed as u64 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            all.3 = all.3.wrapping_add(mixed);
-        }
-    }
-    Ok(all)
 }

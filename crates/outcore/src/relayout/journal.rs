@@ -26,6 +26,7 @@ use super::plan::Decision;
 use crate::draft::{parent, sync_directory};
 use crate::error::{Error, Result};
 use crate::hidden_name::hidden_name;
+use crate::identity::Identity;
 
 /// Blocks that are complete are synced and marked this often.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -53,8 +54,8 @@ pub(super) struct Header {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) input: String,
-    /// The files of the input: path, length, time of the last change, number.
-    pub(super) files: Vec<(PathBuf, u64, i128, u64)>,
+    /// The files of the input.
+    pub(super) files: Vec<Identity>,
     pub(super) axes: Vec<usize>,
     pub(super) output: String,
 }
@@ -259,6 +260,19 @@ impl Marks {
     /// Whether a block was complete when the marks were opened.
     pub(super) fn has(&self, pass: usize, block: u64) -> bool {
         self.found[pass].get(block as usize) == Some(&DONE)
+    }
+
+    /// Whether all blocks of a pass were complete then.
+    pub(super) fn is_complete(&self, pass: usize) -> bool {
+        self.found[pass].iter().all(|mark| *mark == DONE)
+    }
+
+    /// Takes back the marks of a pass, whose file is gone.
+    pub(super) fn forget(&self, pass: usize) -> Result<()> {
+        let pending = vec![PENDING; self.found[pass].len()];
+        let written = self.file.write_all_at(&pending, self.starts[pass]);
+        let written = written.and_then(|()| self.file.sync_data());
+        written.map_err(|source| Error::file("write", &self.path, source))
     }
 
     /// What share of each pass was complete then.

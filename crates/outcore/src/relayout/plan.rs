@@ -217,7 +217,17 @@ impl Relayout {
             .reserve(all.saturating_mul(lanes as u64), PURPOSE);
         let _held = comm.agree(held)?;
         let mut source: Option<Between> = None;
+        let begin = self.complete_stages(comm, marks)?;
         for (number, stage) in stages.iter().enumerate() {
+            if number < begin {
+                // The last of those that are complete is read again, others are gone.
+                if number + 1 == begin
+                    && let Some(layout) = &stage.between
+                {
+                    source = Some(Between::make(comm, &self.target, number, layout)?);
+                }
+                continue;
+            }
             let mut between = match &stage.between {
                 Some(layout) => Some(Between::make(comm, &self.target, number, layout)?),
                 None => None,
@@ -235,11 +245,18 @@ impl Relayout {
                 comm.agree(pull(comm, &self.source, blocks.memory.staging))?;
             }
             let mut numbers = blocks.of_rank(comm.rank(), comm.size());
-            // What was made in a file that is gone is made again.
-            if let Some(marks) = marks
-                && between.as_ref().is_none_or(|between| between.found)
-            {
-                numbers.retain(|block| !marks.has(number, *block));
+            if let Some(marks) = marks {
+                match &between {
+                    // What was made in a file that is gone is made again.
+                    Some(between) if !between.found => {
+                        let forgotten = match comm.rank() {
+                            0 => marks.forget(number),
+                            _ => Ok(()),
+                        };
+                        comm.agree(forgotten)?;
+                    }
+                    _ => numbers.retain(|block| !marks.has(number, *block)),
+                }
             }
             let Some(marks) = marks else {
                 comm.agree(blocks.run(&numbers, lanes, &|_, _, bytes| {
@@ -259,16 +276,36 @@ impl Relayout {
             let outcome = outcome.and_then(|()| pass.finish());
             if let Err(error) = comm.agree(outcome) {
                 if stopped(comm)? {
-                    comm.agree(pass.finish())?;
                     for file in [&mut source, &mut between].into_iter().flatten() {
                         file.keep();
                     }
+                    comm.agree(pass.finish())?;
                 }
                 return Err(error.into());
             }
             source = between;
         }
         Ok(())
+    }
+
+    /// Collective: how many of the first passes need not be made again: those up to the last
+    /// one that is complete in a file that is still there.
+    fn complete_stages(&self, comm: &Comm, marks: Option<&Marks>) -> Result<usize> {
+        let Some(marks) = marks else {
+            return Ok(0);
+        };
+        let count = || -> Result<u64> {
+            let beside = beside(&self.target)?;
+            let is_complete = |(number, stage): &(usize, &Stage)| {
+                let there = || Between::path(&beside, *number).exists();
+                stage.between.is_some() && marks.is_complete(*number) && there()
+            };
+            let stages = self.decision.stages.iter().enumerate();
+            let last = stages.filter(is_complete).last();
+            Ok(last.map_or(0, |(number, _)| number as u64 + 1))
+        };
+        let count = comm.agree(count())?;
+        Ok(comm.all_reduce_one(count, Op::Min)? as usize)
     }
 
     fn blocks(&self, legs: Vec<Leg>, stage: &Stage) -> Blocks {
@@ -520,11 +557,15 @@ struct Between {
     found: bool,
 }
 
+/// The path beside which the files between passes to `target` are.
+fn beside(target: &Array) -> Result<PathBuf> {
+    place::local(&Location::of_existing(target.name())?.own_path())
+}
+
 impl Between {
     /// Collective: makes the file, or opens it if there is one already.
     fn make(comm: &Comm, target: &Array, number: usize, layout: &str) -> Result<Self> {
-        let place = comm.agree(Location::of_existing(target.name()))?;
-        let beside = comm.agree(place::local(&place.own_path()))?;
+        let beside = comm.agree(beside(target))?;
         let path = Self::path(&beside, number);
         let found = path.exists();
         // Nobody makes it before all have looked.

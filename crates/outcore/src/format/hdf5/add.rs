@@ -60,6 +60,8 @@ impl Addition {
     ) -> Result<Self> {
         let dataset = NewDataset::new(array, descriptor)?;
         let store: Arc<dyn Store> = Arc::new(FileStore::open(path, Access::ReadWrite)?);
+        // A library that has the file open writes behind its end whenever it likes.
+        store.announce_writing()?;
         let mut addition = Self {
             array: array.into(),
             path: path.into(),

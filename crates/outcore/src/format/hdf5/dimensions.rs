@@ -95,9 +95,8 @@ fn scale_name(file: &File, address: u64) -> Parsed<String> {
         return Ok(name);
     }
     // It has the name under which it is found.
-    let nodes = tree::list(file)?;
-    let node = nodes.iter().find(|node| node.address() == address);
-    let path = node.map_or("", |node| &node.path);
+    let paths = tree::paths(file)?;
+    let path = paths.get(&address).map_or("", String::as_str);
     Ok(path.rsplit('/').next().unwrap_or_default().into())
 }
 

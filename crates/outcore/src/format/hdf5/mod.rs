@@ -128,6 +128,8 @@ pub(crate) struct Listed {
 /// The groups and datasets of a file, the root first.
 pub(crate) fn list(path: &Path) -> Result<Vec<Listed>> {
     let store = open_file(path, Access::ReadOnly)?;
+    // Indices of chunks are read, too.
+    let _lock = lock_for_reading(&*store)?;
     let read = || {
         let file = File::open(Arc::clone(&store))?;
         let nodes = tree::list(&file)?;
@@ -141,8 +143,7 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Listed>> {
     };
     let dataset = |node: Node| {
         let name = format!("{}:{}", path.display(), node.path);
-        let found = |_: &File| Ok(node.address());
-        let opened = open_found(Arc::clone(&store), found, Access::ReadOnly);
+        let opened = open_at(&file, node.address(), Access::ReadOnly);
         let opened = opened.map_err(Problem::of(&name));
         let opened = opened.and_then(|opened| opened.check(&name, path));
         let opened = opened.map(|opened| opened.descriptor);
@@ -205,9 +206,14 @@ fn open_found(
                 .into(),
         );
     }
-    let header = ObjectHeader::read(&file.source, find(&file)?)?;
-    let dataset = Dataset::read(&file, &header)?;
-    let Data { store, start, tile } = dataset.data(&file, access)?;
+    open_at(&file, find(&file)?, access)
+}
+
+/// Opens the dataset at an address.
+fn open_at(file: &File, address: u64, access: Access) -> Parsed<Opened> {
+    let header = ObjectHeader::read(&file.source, address)?;
+    let dataset = Dataset::read(file, &header)?;
+    let Data { store, start, tile } = dataset.data(file, access)?;
     let (element_type, byte_order) = dataset.datatype.element()?;
     let shape = match dataset.space.null {
         true => vec![0],
@@ -217,10 +223,10 @@ fn open_found(
     let mut descriptor = ArrayDescriptor::new(&shape, element_type)
         .byte_order(byte_order)
         .layout(Arrangement { order, tile });
-    descriptor.codecs = dataset.codecs(&file)?;
+    descriptor.codecs = dataset.codecs(file)?;
     let fill = fill_value::of(&file.source, &header, dataset.datatype.size)?;
     descriptor.fill_value = fill.map(|bytes| number(element_type, byte_order, &bytes));
-    descriptor.axis_names = dimensions::names(&file, &header, shape.len())?;
+    descriptor.axis_names = dimensions::names(file, &header, shape.len())?;
     descriptor.attributes = attribute::values(&file.source, &header)?;
     Ok(Opened {
         descriptor,

@@ -1,7 +1,8 @@
 //! The superblock: where an HDF5 file begins, how wide its numbers are, and
 //! where its root group is.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use outcore_storage::Store;
 
@@ -33,6 +34,8 @@ pub(crate) struct File {
     pub(crate) extension: Option<u64>,
     /// Whether it says of itself where it begins.
     pub(crate) begins_at_base: bool,
+    /// The paths of its objects by their addresses, if somebody asked.
+    pub(super) paths: OnceLock<HashMap<u64, String>>,
 }
 
 /// Finds the superblock of `store`, or `None` if it is not an HDF5 file.
@@ -124,6 +127,7 @@ impl File {
             in_use,
             extension,
             begins_at_base: base == start,
+            paths: OnceLock::new(),
         };
         if file.says(kind::CACHE_IMAGE)? {
             return Err(

@@ -1,6 +1,6 @@
 //! The tree of groups and datasets of a file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Dataset;
 use super::attribute;
@@ -186,6 +186,17 @@ pub(crate) fn is_all(file: &File, path: &str) -> Parsed<bool> {
         }
     }
     Ok(ObjectHeader::read(&file.source, address)?.has(kind::LAYOUT))
+}
+
+/// The paths of all groups and datasets but the root by their addresses, which are looked
+/// for once.
+pub(super) fn paths(file: &File) -> Parsed<&HashMap<u64, String>> {
+    if let Some(paths) = file.paths.get() {
+        return Ok(paths);
+    }
+    let nodes = list(file)?.into_iter();
+    let paths = nodes.map(|node| (node.address, node.path)).collect();
+    Ok(file.paths.get_or_init(|| paths))
 }
 
 /// All groups and datasets but the root; an object of several names once.

@@ -132,13 +132,20 @@ impl ZarrChunks {
         })
     }
 
-    fn fill(&self, out: &mut [u8]) {
+    fn fill(&self, wanted: &[Range<usize>], out: &mut [u8]) {
         let fill = &self.metadata.fill;
-        match fill.iter().all(|byte| *byte == 0) {
-            true => out.fill(0),
-            false => out
-                .chunks_mut(fill.len())
-                .for_each(|element| element.copy_from_slice(&fill[..element.len()])),
+        let zero = fill.iter().all(|byte| *byte == 0);
+        for part in wanted {
+            let (phase, part) = (part.start % fill.len(), &mut out[part.clone()]);
+            if zero {
+                part.fill(0);
+                continue;
+            }
+            // A part may begin in the middle of an element.
+            let (first, rest) = part.split_at_mut(part.len().min(fill.len() - phase));
+            first.copy_from_slice(&fill[phase..phase + first.len()]);
+            rest.chunks_mut(fill.len())
+                .for_each(|element| element.copy_from_slice(&fill[..element.len()]));
         }
     }
 
@@ -187,7 +194,7 @@ impl ZarrChunks {
             })?,
         };
         if !found {
-            self.fill(out);
+            self.fill(wanted, out);
         }
         Ok(found)
     }
@@ -234,7 +241,7 @@ impl ZarrChunks {
             other => other?,
         };
         if !found {
-            self.fill(out);
+            self.fill(wanted, out);
         }
         Ok(found)
     }

@@ -13,6 +13,11 @@ use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::place;
 
+/// Where groups keep the descriptions of all that is in them: a field of version 3, an
+/// object of version 2.
+const CONSOLIDATED: &str = "consolidated_metadata";
+const V2_CONSOLIDATED: &str = ".zmetadata";
+
 /// The bytes of a chunk if nobody says its shape.
 const USUAL_CHUNK: u64 = 1 << 20;
 
@@ -132,10 +137,26 @@ pub(crate) fn check_group(name: &str, path: &Path, version: u8) -> Result<()> {
 
 /// Makes `path` a group, if nothing is there yet.
 pub(crate) fn create_group(path: &Path, version: u8) -> Result<()> {
-    match super::is_node(path)? {
-        true => Ok(()),
-        false => write_group(&*place::objects(path)?, "", version, &Map::new()),
+    if super::is_node(path)? {
+        return Ok(());
     }
+    let objects = place::objects(path)?;
+    write_group(&*objects, "", version, &Map::new())?;
+    Ok(objects.sync()?)
+}
+
+/// Removes what the group at `path` says of all that is in it: it would not tell of what
+/// changes there, and those who read it look no further.
+pub(crate) fn forget_consolidated(path: &Path) -> Result<()> {
+    let objects = place::objects(path)?;
+    objects.remove(V2_CONSOLIDATED)?;
+    if let Some(Value::Object(mut group)) = super::read_json(&*objects, V3)?
+        && group.remove(CONSOLIDATED).is_some()
+    {
+        let group = Value::Object(group);
+        objects.write(V3, format!("{group:#}").as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Makes these groups below `path`.

@@ -25,7 +25,8 @@ use crate::format::place;
 use crate::format::{COPY_ALL, Item, Opened};
 use chunks::ZarrChunks;
 pub(crate) use create::{
-    check, check_group, create, create_group, create_groups, discard, publish, usual_chunk,
+    check, check_group, create, create_group, create_groups, discard, forget_consolidated, publish,
+    usual_chunk,
 };
 pub(crate) use fill::bytes as fill_bytes;
 use metadata::Metadata;
@@ -116,21 +117,26 @@ fn chunks_of(path: &Path) -> &Path {
 /// The error of a group that was taken for an array.
 fn is_group(array: &str, path: &Path) -> Error {
     const SHOWN: usize = 8;
-    let Ok(items) = list(path) else {
+    let mut items = Vec::new();
+    let some = |items: &[Item]| arrays(items).nth(SHOWN).is_some();
+    let listed = place::objects(path).and_then(|it| collect(&*it, "", &mut items, &some));
+    if listed.is_err() {
         return Error::format(array, "this is a Zarr group; name one of its arrays");
-    };
-    let arrays = items.into_iter().filter(|item| item.array.is_some());
-    let names: Vec<String> = arrays.map(|item| item.name).collect();
+    }
+    let names: Vec<&str> = arrays(&items).map(|item| &*item.name).collect();
     let names = match names.as_slice() {
         [] => "it holds no array".into(),
         all if all.len() <= SHOWN => format!("name one of its arrays: {}", all.join(", ")),
         all => format!(
-            "name one of its {} arrays: {}, ... (outcore ls shows all)",
-            all.len(),
+            "name one of its arrays: {}, ... (outcore ls shows all)",
             all[..SHOWN].join(", ")
         ),
     };
     Error::format(array, format!("this is a Zarr group; {names}; {COPY_ALL}"))
+}
+
+fn arrays(items: &[Item]) -> impl Iterator<Item = &Item> {
+    items.iter().filter(|item| item.array.is_some())
 }
 
 /// Everything in the group at `path`, or the array itself; groups before what is in
@@ -138,11 +144,17 @@ fn is_group(array: &str, path: &Path) -> Error {
 pub(crate) fn list(path: &Path) -> Result<Vec<Item>> {
     let objects = place::objects(path)?;
     let mut items = Vec::new();
-    collect(&*objects, "", &mut items)?;
+    collect(&*objects, "", &mut items, &|_| false)?;
     Ok(items)
 }
 
-fn collect(objects: &dyn Objects, folder: &str, items: &mut Vec<Item>) -> Result<()> {
+/// Adds what is in a folder, until there is enough.
+fn collect(
+    objects: &dyn Objects,
+    folder: &str,
+    items: &mut Vec<Item>,
+    enough: &dyn Fn(&[Item]) -> bool,
+) -> Result<()> {
     let item = match item(objects, folder) {
         // What is in a group hides none of the others; only the place itself fails.
         Err(error @ (Error::Format { .. } | Error::Geometry { .. })) if !folder.is_empty() => {
@@ -165,9 +177,12 @@ fn collect(objects: &dyn Objects, folder: &str, items: &mut Vec<Item>) -> Result
         return Ok(());
     }
     for entry in objects.list(folder)? {
+        if enough(items) {
+            break;
+        }
         // Hidden is what is not complete.
         if entry.is_folder() && !entry.name.starts_with('.') {
-            collect(objects, &key(folder, &entry.name), items)?;
+            collect(objects, &key(folder, &entry.name), items, enough)?;
         }
     }
     Ok(())

@@ -69,7 +69,8 @@ pub(super) fn read(document: &Value) -> Result<Node, String> {
     })))
 }
 
-/// Fails if there is a field of an extension that must be understood.
+/// Fails if there is a field of an extension that must be understood, as all must that do
+/// not say otherwise.
 fn check_understood(document: &Value) -> Result<(), String> {
     const KNOWN: [&str; 11] = [
         "zarr_format",
@@ -85,11 +86,13 @@ fn check_understood(document: &Value) -> Result<(), String> {
         "storage_transformers",
     ];
     let mut fields = document.as_object().into_iter().flatten();
-    let unknown = fields
-        .find(|(name, value)| !KNOWN.contains(&name.as_str()) && value["must_understand"] == true);
+    let unknown = fields.find(|(name, value)| {
+        let needless = value.is_null() || value["must_understand"] == false;
+        !KNOWN.contains(&name.as_str()) && !needless
+    });
     match unknown {
         Some((name, _)) => Err(format!(
-            "'{name}' is not supported, though it says that it must be understood"
+            "'{name}' is not supported, and it does not say that it need not be understood"
         )),
         None => Ok(()),
     }
