@@ -1,7 +1,7 @@
 //! The options of formats that have chunks: their shape, what encodes them, shards.
 
 use clap::Args;
-use outcore::{ArrayDescriptor, Codecs};
+use outcore::{ArrayDescriptor, Codecs, format_of_new};
 
 use crate::create::{Shape, parse_shape_argument};
 
@@ -20,20 +20,14 @@ pub(crate) struct Chunking {
     shard: Option<Shape>,
 }
 
-/// Whether arrays of this name have chunks.
-pub(crate) fn has_chunks(name: &str) -> bool {
-    name.starts_with("zarr2:")
-        || name
-            .split('/')
-            .any(|part| part.len() > 5 && part.ends_with(".zarr"))
+/// Whether this is a Zarr array.
+pub(crate) fn is_zarr(name: &str) -> bool {
+    format_of_new(name) == Some("zarr")
 }
 
 /// Whether this is a dataset of an HDF5 file, which holds row order.
 pub(crate) fn is_hdf5(name: &str) -> bool {
-    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
-    // Without a dataset, the colon may be that of an address.
-    let ends = |text: &str| text.ends_with(".h5") || text.ends_with(".hdf5");
-    ends(file) || ends(name)
+    format_of_new(name) == Some("hdf5")
 }
 
 impl Chunking {
@@ -45,11 +39,11 @@ impl Chunking {
             ("--shard", self.shard.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
-            Some((option, _)) if !has_chunks(output) && !is_hdf5(output) => Err(format!(
+            Some((option, _)) if !is_zarr(output) && !is_hdf5(output) => Err(format!(
                 "{option} is for formats with chunks, and '{output}' is not of such a format; \
-                 names ending in .zarr and .h5 are"
+                 names ending in .zarr, .h5 and .nc4 are"
             )),
-            _ if self.shard.is_some() && !has_chunks(output) => Err(format!(
+            _ if self.shard.is_some() && !is_zarr(output) => Err(format!(
                 "--shard is for Zarr, and '{output}' is not; a name ending in .zarr is"
             )),
             _ => Ok(()),

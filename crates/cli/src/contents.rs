@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use outcore::{Array, Comm, Error, Filling, Result, list};
+use outcore::{Array, ArrayDescriptor, Comm, Error, Filling, Result, list};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -100,6 +100,11 @@ impl Contents {
             true => shapes(list(output)?).collect(),
             false => HashMap::new(),
         };
+        // The others refer to the coordinates.
+        arrays.sort_by_key(|(_, path, array): &(String, String, ArrayDescriptor)| {
+            let own = path.rsplit('/').next().unwrap_or_default();
+            array.axis_names.as_deref() != Some(&[own.to_owned()])
+        });
         let separator = if is_hdf5(output) { ":/" } else { "/" };
         for (name, path, array) in arrays {
             let there = made.get(&path);

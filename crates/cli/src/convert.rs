@@ -12,7 +12,7 @@ use outcore::{
 };
 
 use crate::checksums::Checksums;
-use crate::chunks::{Chunking, has_chunks};
+use crate::chunks::{Chunking, is_zarr};
 use crate::rearrange::{Rearrange, Wanted, like, with_layout};
 use crate::transpose::no_layout_of_raw;
 
@@ -49,7 +49,7 @@ pub(crate) struct Convert {
     #[command(flatten)]
     rearrange: Rearrange,
     /// Copy every array of the container IN, and what is kept with its groups, into the new
-    /// container OUT (.zarr or .h5); --chunks and --shard hold for arrays of as many axes
+    /// container OUT (.zarr, .h5, .nc4); --chunks and --shard hold for arrays of as many axes
     #[arg(long, conflicts_with_all = [
         "force", "placement", "distribution", "grid", "parts", "overlap", "directories", "layout",
         "checksums",
@@ -130,12 +130,13 @@ fn parse_overlap(text: &str) -> Result<Overlap, String> {
 impl Convert {
     pub(crate) fn check(&self) -> Result<(), String> {
         let output = &self.rearrange.output;
-        let is_file = [".h5", ".hdf5"]
+        let is_file = [".h5", ".hdf5", ".nc4"]
             .iter()
             .any(|ending| output.ends_with(ending));
-        if self.all && !has_chunks(output) && !is_file {
+        if self.all && !is_zarr(output) && !is_file {
             return Err(format!(
-                "--all makes a container, and '{output}' is none; name one that ends in .zarr or .h5"
+                "--all makes a container, and '{output}' is none; name one that ends in .zarr, .h5 or \
+                 .nc4"
             ));
         }
         let given = self.local_option();

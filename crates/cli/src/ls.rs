@@ -36,7 +36,9 @@ pub(crate) struct Ls {
 }
 
 /// How names of arrays and containers end.
-const ENDINGS: [&str; 8] = ["oc", "npy", "zarr", "h5", "hdf5", "nc", "tif", "tiff"];
+const ENDINGS: [&str; 9] = [
+    "oc", "npy", "zarr", "h5", "hdf5", "nc", "nc4", "tif", "tiff",
+];
 
 impl Ls {
     /// What the container holds; of a plain directory, the arrays and containers in it.

@@ -2,19 +2,16 @@
 
 use std::path::Path;
 
-use outcore::{ArrayDescriptor, Comm, Error, Result, distinct, shape_text};
-
-use crate::chunks::{has_chunks, is_hdf5};
+use outcore::{ArrayDescriptor, Comm, Error, Result, distinct, format_of_new, shape_text};
 
 /// Whether this is a variable of a classic NetCDF file, which holds row order.
 pub(crate) fn is_netcdf(name: &str) -> bool {
-    let file = name.rsplit_once(':').map_or(name, |(file, _)| file);
-    file.ends_with(".nc") || name.ends_with(".nc")
+    format_of_new(name) == Some("netcdf")
 }
 
 /// Whether this is an array in outcore's own format.
 pub(crate) fn is_native(name: &str) -> bool {
-    name.trim_end_matches('/').ends_with(".oc")
+    format_of_new(name) == Some("native")
 }
 
 /// Whether this is text.
@@ -24,13 +21,10 @@ pub(crate) fn is_text(name: &str) -> bool {
 
 /// Whether the name says a format; anything else is plain bytes.
 pub(crate) fn has_format(name: &str) -> bool {
-    let endings = [".npy", ".tif", ".tiff"];
+    let endings = [".tif", ".tiff"];
     name.starts_with("raw:")
         || endings.iter().any(|ending| name.ends_with(ending))
-        || is_native(name)
-        || has_chunks(name)
-        || is_hdf5(name)
-        || is_netcdf(name)
+        || format_of_new(name).is_some()
 }
 
 /// The name of an array to make: one that says no format becomes that of a plain file.

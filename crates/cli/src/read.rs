@@ -11,7 +11,7 @@ use outcore::{
 };
 use serde_json::json;
 
-use crate::chunks::{has_chunks, is_hdf5};
+use crate::chunks::{is_hdf5, is_zarr};
 use crate::copy::{Side, Team, copy, copy_together, fitting};
 use crate::memory::Memory;
 use crate::output::{array_name, check_distinct, is_native, is_netcdf, is_text};
@@ -241,7 +241,7 @@ impl Read {
     /// The output has the section's shape without the axes given by one
     /// index, and the array's axis order as far as its format allows.
     fn output_descriptor(&self, array: &Array, section: &Section, output: &str) -> ArrayDescriptor {
-        let dropped = match has_chunks(output) {
+        let dropped = match is_zarr(output) {
             // Chunks have the axes of their array.
             true => Vec::new(),
             false => self.selection.section.single_axes(array.shape().len()),
@@ -263,7 +263,7 @@ impl Read {
         }
         let mut descriptor = ArrayDescriptor::new(&shape, array.element_type())
             .layout(Arrangement { order, tile: None });
-        let has_names = in_rows || has_chunks(output);
+        let has_names = in_rows || is_zarr(output);
         if has_names && let Some(names) = &array.descriptor().axis_names {
             let names = kept.iter().filter_map(|axis| names.get(*axis).cloned());
             descriptor.axis_names = Some(names.collect());

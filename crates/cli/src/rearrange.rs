@@ -12,7 +12,7 @@ use outcore::{
 use serde_json::json;
 
 use crate::bytes;
-use crate::chunks::{has_chunks, is_hdf5};
+use crate::chunks::{is_hdf5, is_zarr};
 use crate::contents::{Contents, Member};
 use crate::memory::Memory;
 use crate::output::{is_native, is_netcdf};
@@ -177,7 +177,7 @@ pub(crate) fn like(old: &ArrayDescriptor, output: &str) -> ArrayDescriptor {
             descriptor.arrangement.order = Order::Row;
         }
     }
-    if has_chunks(output) || is_hdf5(output) {
+    if is_zarr(output) || is_hdf5(output) {
         descriptor.fill_value = old.fill_value.clone();
     }
     if is_native(output) {
@@ -188,7 +188,7 @@ pub(crate) fn like(old: &ArrayDescriptor, output: &str) -> ArrayDescriptor {
         if !old.shape.is_empty() {
             descriptor.codecs = old.codecs.in_hdf5();
         }
-    } else if has_chunks(output) {
+    } else if is_zarr(output) {
         (descriptor.shard, descriptor.codecs) = match output.starts_with("zarr2:") {
             true => (None, old.codecs.in_zarr2()),
             false => (old.shard.clone(), old.codecs.in_zarr3()),
@@ -197,7 +197,7 @@ pub(crate) fn like(old: &ArrayDescriptor, output: &str) -> ArrayDescriptor {
     if is_netcdf(output) {
         descriptor.arrangement = Arrangement::default();
     }
-    if has_chunks(output) || is_hdf5(output) || is_native(output) || is_netcdf(output) {
+    if is_zarr(output) || is_hdf5(output) || is_native(output) || is_netcdf(output) {
         descriptor.axis_names = old.axis_names.clone();
         descriptor.attributes = old.attributes.clone();
     }

@@ -57,13 +57,11 @@ pub fn create_groups<'a>(
     }
     let make = |path: &Path| match &location {
         Location::Zarr { version, .. } => zarr::create_groups(path, &groups, *version),
-        Location::Hdf5 { .. } if name.ends_with(".h5") || name.ends_with(".hdf5") => {
-            hdf5::create_groups(path, &groups)
-        }
+        Location::Hdf5 { .. } if is_whole_file(name) => hdf5::create_groups(path, &groups),
         _ => Err(Error::format(
             name,
             "a container is a new Zarr directory or a new HDF5 file: name one that ends in .zarr \
-             or .h5",
+             or .h5, or .nc4 for NetCDF-4",
         )),
     };
     if place::is_address(path) {
@@ -88,6 +86,12 @@ pub fn create_groups<'a>(
     }
     made?;
     sync_directory(parent(path))
+}
+
+/// Whether a name says no dataset of an HDF5 file.
+fn is_whole_file(name: &str) -> bool {
+    let endings = [".h5", ".hdf5", ".nc4"];
+    endings.iter().any(|ending| name.ends_with(ending))
 }
 
 fn with_those_on_the_way<'a>(

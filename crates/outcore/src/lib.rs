@@ -89,7 +89,7 @@ pub use element::{ByteOrder, Element, ElementType};
 pub use error::{Error, Result};
 pub use fill::Fill;
 pub use format::value::json_number;
-pub use format::{Item, list};
+pub use format::{Item, format_of_new, list};
 pub use global::{
     Answer, Arithmetic, Balance, BlockSource, Blocks, CacheCounts, Call, DiskOptions, DiskResident,
     Disks, GlobalArray, Located, MemoryLevels, NodeArray, OthersDisks, PendingGet, PendingPut,

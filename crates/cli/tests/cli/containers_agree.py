@@ -60,6 +60,10 @@ def same(found, whole, name):
     assert (found == whole).all(), name
 
 
+def text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
 for form in ["NETCDF3_64BIT_OFFSET", "NETCDF4"]:
     nc = f"{form}.nc"
     arrays = make_netcdf(nc, form)
@@ -85,13 +89,32 @@ for form in ["NETCDF3_64BIT_OFFSET", "NETCDF4"]:
         h5 = f"{form}-{ranks}.h5"
         outcore("convert", out, h5, "--all", "--codec", "shuffle,deflate:1", "--ranks", ranks, "--verify")
         with h5py.File(h5) as file:
-            assert file.attrs["title"] == "a run" and list(file.attrs["numbers"]) == [1, 2, 3]
+            assert text(file.attrs["title"]) == "a run" and list(file.attrs["numbers"]) == [1, 2, 3]
             if nested:
-                assert file["ocean/deep"].attrs["source"] == "a buoy"
+                assert text(file["ocean/deep"].attrs["source"]) == "a buoy"
             for name, (whole, axes) in arrays.items():
                 same(file[name][...], whole, name)
-                assert file[name].attrs["units"] == f"unit of {name.split('/')[-1]}", name
+                assert text(file[name].attrs["units"]) == f"unit of {name.split('/')[-1]}", name
                 assert [dim.label for dim in file[name].dims] == list(axes), name
+        # NetCDF-4, with dimensions; the library goes on with it.
+        nc4 = f"{form}-{ranks}.nc4"
+        outcore("convert", out, nc4, "--all", "--codec", "shuffle,deflate:1", "--ranks", ranks, "--verify")
+        with netCDF4.Dataset(nc4, "a") as data:
+            data.set_auto_maskandscale(False)
+            assert data.title == "a run"
+            for name, (whole, axes) in arrays.items():
+                same(data[name][...], whole, name)
+                assert data[name].dimensions == axes, (name, data[name].dimensions)
+                assert data[name].units == f"unit of {name.split('/')[-1]}", name
+                assert not whole.shape or data[name].filters()["shuffle"], name
+            assert len(data.dimensions["level"]) == 5 and "level" not in data.variables
+            data.createVariable("later", "f4", ("lat", "level"))[...] = 1
+        outcore("create", f"{nc4}:extra", "--shape", "4", "--type", "f64", "--fill", "index")
+        outcore("convert", f"{nc4}:t", f"{nc4}:again")
+        with netCDF4.Dataset(nc4) as data:
+            assert data["again"].dimensions == ("time", "lat", "lon") and data["later"].shape == (18, 5)
+            same(data["again"][...], arrays["t"][0], "again")
+            assert list(data["extra"][...]) == [0, 1, 2, 3]
         # A file that the library goes on with.
         with h5py.File(h5, "a") as file:
             file["later/more"] = np.arange(4)
@@ -117,6 +140,23 @@ with netCDF4.Dataset("one.nc", "w") as data:
 outcore("read", "one.nc", "-o", "field.npy")
 same(np.load("field.npy"), values((4, 6), "f8"), "field")
 assert "nothing" not in outcore("ls", "one.nc")
+
+# One variable alone, in both kinds of NetCDF files, by way of outcore's own format.
+for name, form in [("alone.nc", "NETCDF3_64BIT_OFFSET"), ("alone.nc4", "NETCDF4")]:
+    outcore("convert", "one.nc:field", "field.oc", "--force")
+    outcore("convert", "field.oc", f"{name}:field")
+    outcore("convert", "one.nc:field", f"{name}:field", "--force", "--verify")
+    with netCDF4.Dataset(name) as data:
+        assert data.data_model == form and data["field"].dimensions == ("y", "x"), name
+        same(data["field"][...], values((4, 6), "f8"), "field")
+with netCDF4.Dataset("filled.nc", "w", format="NETCDF3_CLASSIC") as data:
+    data.createDimension("x", 6)
+    variable = data.createVariable("v", "i2", ("x",), fill_value=-999)
+    variable[:3] = [1, 2, 3]
+outcore("convert", "filled.nc:v", "filled.nc4:v")
+with netCDF4.Dataset("filled.nc4") as data:
+    assert data["v"]._FillValue == -999 and data["v"]._FillValue.dtype == "i2"
+    assert data["v"][...].tolist() == [1, 2, 3, None, None, None]
 
 # What is no array of numbers is left out, and said.
 with h5py.File("mixed.h5", "w") as file:

@@ -127,21 +127,20 @@ impl Location {
             Some((file, inner)) => (file, Some(inner.to_owned())),
             None => (path.clone(), None),
         };
-        if let Some("h5" | "hdf5") = file.extension().and_then(|ending| ending.to_str()) {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        if let Some("h5" | "hdf5") = ending {
             return Ok(Self::Hdf5 {
                 path: file,
                 inner: inner.or_else(|| Some(USUAL_DATASET.into())),
             });
         }
-        if file.extension().is_some_and(|ending| ending == "nc") {
-            // Files of NetCDF-4 can be added to.
-            if !place::is_address(&file) && hdf5::is_file(&file) {
-                let inner = inner.or_else(|| Some(netcdf::USUAL_VARIABLE.into()));
-                return Ok(Self::Hdf5 { path: file, inner });
-            }
-            return Ok(Self::Netcdf {
-                path: file,
-                inner: inner.or_else(|| Some(netcdf::USUAL_VARIABLE.into())),
+        if let Some("nc" | "nc4") = ending {
+            let inner = inner.or_else(|| Some(netcdf::USUAL_VARIABLE.into()));
+            // Files of NetCDF-4 that exist can be added to.
+            let newer = ending == Some("nc4") || !place::is_address(&file) && hdf5::is_file(&file);
+            return Ok(match newer {
+                true => Self::Hdf5 { path: file, inner },
+                false => Self::Netcdf { path: file, inner },
             });
         }
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -156,8 +155,8 @@ impl Location {
             _ => Err(Error::format(
                 text,
                 "the name of a new array must end in .oc (outcore's own format), .zarr (or lie in \
-                 such a directory), .h5 or .nc (perhaps with a name in it, as in \
-                 file.h5:/group/data or file.nc:temperature) or .npy (NumPy), or be a 'raw:' \
+                 such a directory), .h5, .nc or .nc4 (NetCDF-4), perhaps with a name in it, as in \
+                 file.h5:/group/data or file.nc:temperature, or .npy (NumPy), or be a 'raw:' \
                  description",
             )),
         }
@@ -273,7 +272,7 @@ fn with_inner(text: &str, is_file: impl Fn(&Path) -> bool) -> Result<Option<(Pat
 /// Whether a name says that this is an HDF5 or a NetCDF file.
 fn holds_names(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
-    matches!(ending, Some("h5" | "hdf5" | "nc"))
+    matches!(ending, Some("h5" | "hdf5" | "nc" | "nc4"))
 }
 
 /// Whether a directory in the path has the ending of Zarr.

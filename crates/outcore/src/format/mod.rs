@@ -95,6 +95,19 @@ fn list_hdf5(path: &Path, inner: &str) -> Result<Vec<Item>> {
     Ok(hdf5::list(path)?.into_iter().filter_map(item).collect())
 }
 
+/// The format that the name of a new array says: `native`, `npy`, `raw`, `zarr`, `hdf5` (as a
+/// file of NetCDF-4 is) or `netcdf`; `None`: none that arrays are made in.
+///
+/// ```
+/// assert_eq!(outcore::format_of_new("climate.h5:/t"), Some("hdf5"));
+/// assert_eq!(outcore::format_of_new("climate.txt"), None);
+/// ```
+pub fn format_of_new(name: &str) -> Option<&'static str> {
+    Location::of_new(name)
+        .ok()
+        .map(|location| location.format())
+}
+
 /// What can be done with an input of several arrays besides naming one.
 pub(crate) const COPY_ALL: &str = "'outcore convert --all' copies all of them";
 

@@ -22,13 +22,14 @@ use std::sync::Arc;
 use outcore_storage::{Access, FileStore, Store};
 use serde_json::Map;
 
+use super::dimensions::{AxisNames, is_scale_of, only_dimension};
 use super::index_in_file::lock_shared_parts;
 use super::link::Target;
 use super::new_group::{Group, new_group};
 use super::object_header::{ObjectHeader, kind};
 use super::superblock::File;
 use super::tree;
-use super::write::{NewDataset, names_on_the_way};
+use super::write::{NewDataset, is_netcdf, names_on_the_way};
 use crate::descriptor::ArrayDescriptor;
 use crate::error::{Error, Result};
 use crate::format::fields::{Parsed, Problem};
@@ -58,7 +59,8 @@ impl Addition {
         descriptor: &ArrayDescriptor,
         replace: bool,
     ) -> Result<Self> {
-        let dataset = NewDataset::new(array, descriptor)?;
+        let labels = AxisNames::labels(descriptor.axis_names.as_ref());
+        let mut dataset = NewDataset::new(array, descriptor, labels)?;
         let store: Arc<dyn Store> = Arc::new(FileStore::open(path, Access::ReadWrite)?);
         // A library that has the file open writes behind its end whenever it likes.
         store.announce_writing()?;
@@ -73,8 +75,17 @@ impl Addition {
         };
         let base = {
             let _lock = lock_shared_parts(&*store)?;
-            let file = addition.of(growing(&store))?;
-            let groups = addition.of(groups_on_the_way(&file, &addition.names, replace))?;
+            let mut file = addition.of(growing(&store))?;
+            let mut groups = addition.of(groups_on_the_way(&file, &addition.names, replace))?;
+            if let Some(names) = &descriptor.axis_names
+                && is_netcdf(path)
+            {
+                let names = addition.dimensions(&file, &groups, names, &descriptor.shape)?;
+                dataset = NewDataset::new(array, descriptor, names)?;
+                // Dimensions that are new have moved what is on the way to them.
+                file = addition.of(growing(&store))?;
+                groups = addition.of(groups_on_the_way(&file, &addition.names, replace))?;
+            }
             let begin = file.end.checked(&*store)?;
             addition.address = addition.of(file.free(begin))?;
             let address = tree::unlinked(addition.address);
@@ -123,21 +134,107 @@ impl Addition {
             ));
         }
         let groups = self.of(groups_on_the_way(&file, &self.names, self.replace))?;
-        let start = self.of(file.free(file.end.checked(&**store)?))?;
-        let (mut copies, mut target) = (Vec::new(), self.address);
-        for (at, name) in self.names.iter().enumerate().rev() {
+        let own = self.names.last().map_or("", String::as_str);
+        self.give_names(&file, &groups, Vec::new(), vec![(own, self.address)])
+    }
+
+    /// Writes objects behind the end of the file, then copies of the groups on the way, the
+    /// last of them with these names, too, and makes the first of them the root.
+    fn give_names<'a>(
+        &'a self,
+        file: &File,
+        groups: &[Group],
+        mut bytes: Vec<u8>,
+        mut links: Vec<(&'a str, u64)>,
+    ) -> Result<()> {
+        let start = self.free(file)?;
+        for at in (0..self.names.len()).rev() {
+            let numbered = is_netcdf(&self.path);
             let header = match groups.get(at) {
-                Some(group) => self.of(group.with(name, target))?,
-                None => new_group(&Map::new(), &[(name, target)]).map_err(|it| self.wrong(it))?,
+                Some(group) => self.of(group.with(&links))?,
+                None => new_group(&Map::new(), &links, numbered).map_err(|it| self.wrong(it))?,
             };
-            target = start + copies.len() as u64;
-            copies.extend(header);
-            copies.resize(copies.len().next_multiple_of(8), 0);
+            let address = start + bytes.len() as u64;
+            bytes.extend(header);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+            links = match at.checked_sub(1) {
+                Some(before) => vec![(&self.names[before], address)],
+                None => vec![("", address)],
+            };
         }
         let begin = file.source.base + start;
-        store.write_at(begin, &copies)?;
-        store.sync()?;
-        Ok(file.set_root(target, begin + copies.len() as u64)?)
+        self.store.write_at(begin, &bytes)?;
+        self.store.sync()?;
+        Ok(file.set_root(links[0].1, begin + bytes.len() as u64)?)
+    }
+
+    /// Where something can be written behind the end of the file.
+    fn free(&self, file: &File) -> Result<u64> {
+        self.of(file.free(file.end.checked(&*self.store)?))
+    }
+
+    /// The dimensions of the dataset, by the scales that the file has in the groups on the
+    /// way; those that are missing are made, in the group of the dataset. The lock of what
+    /// all share is held.
+    fn dimensions(
+        &self,
+        file: &File,
+        groups: &[Group],
+        names: &[String],
+        shape: &[u64],
+    ) -> Result<AxisNames> {
+        let own = self.names.last().map_or("", String::as_str);
+        if names
+            .iter()
+            .any(|name| name.is_empty() || name.contains('/'))
+        {
+            return Ok(AxisNames::Labels(names.to_vec()));
+        }
+        if names.len() == 1 && names[0] == own {
+            return Ok(AxisNames::Own(own.into()));
+        }
+        let around = groups.get(self.names.len() - 1);
+        let start = self.free(file)?;
+        let (mut addresses, mut bytes) = (Vec::new(), Vec::new());
+        let mut new: Vec<(String, u64, u64)> = Vec::new();
+        for (name, extent) in names.iter().zip(shape) {
+            // One name has one extent.
+            for name in [name.clone(), format!("{name}_{extent}")] {
+                let known = new.iter().find(|known| known.0 == name);
+                let found = groups.iter().rev().find_map(|group| group.link(&name));
+                let address = match (known, found.map(|link| &link.target)) {
+                    (Some((_, of, address)), _) => (of == extent).then_some(*address),
+                    (None, Some(Target::Object(address))) => {
+                        let fits = self.of(is_scale_of(file, *address, *extent))?;
+                        fits.then_some(*address)
+                    }
+                    _ => None,
+                };
+                if let Some(address) = address {
+                    addresses.push(address);
+                    break;
+                }
+                let taken = around.is_some_and(|group| group.link(&name).is_some());
+                if known.is_none() && !taken && name != own {
+                    let address = start + bytes.len() as u64;
+                    let scale = only_dimension(*extent).map_err(|it| self.wrong(it))?;
+                    bytes.extend(scale);
+                    bytes.resize(bytes.len().next_multiple_of(8), 0);
+                    new.push((name, *extent, address));
+                    addresses.push(address);
+                    break;
+                }
+            }
+        }
+        if addresses.len() < names.len() {
+            // Other objects have these names.
+            return Ok(AxisNames::Labels(names.to_vec()));
+        }
+        if !new.is_empty() {
+            let links = new.iter().map(|(name, _, address)| (&**name, *address));
+            self.give_names(file, groups, bytes, links.collect())?;
+        }
+        Ok(AxisNames::Scales(addresses))
     }
 
     /// Returns when the name is on stable storage.

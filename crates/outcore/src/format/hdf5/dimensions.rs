@@ -1,15 +1,19 @@
 //! The names of the axes of a dataset: labels of its own (`DIMENSION_LABELS`), or the
 //! names of the dimension scales that belong to it (`DIMENSION_LIST`), which is what
-//! NetCDF-4 has. New datasets get labels.
+//! NetCDF-4 has. New datasets get labels; those of NetCDF-4 files get scales.
 
 use serde_json::Value;
 
 use super::attribute::{self, Attribute};
+use super::dataspace::Dataspace;
 use super::datatype::Class;
 use super::global_heap;
-use super::object_header::ObjectHeader;
+use super::messages::{UNDEFINED, attribute_message, dataspace, datatype};
+use super::new_header::NewHeader;
+use super::object_header::{ObjectHeader, kind};
 use super::superblock::File;
 use super::tree;
+use crate::element::{ByteOrder, ElementType};
 use crate::format::fields::{Fields, Parsed, Problem};
 
 const LABELS: &str = "DIMENSION_LABELS";
@@ -57,7 +61,16 @@ fn find(file: &File, header: &ObjectHeader, axes: usize) -> Parsed<Option<Vec<St
         }
     }
     let Some(scales) = named(SCALES) else {
-        return Ok(None);
+        // A scale is the coordinates of an axis of its own name.
+        let text = |name| match named(name).map(|found| found.value(&file.source)) {
+            Some(Ok(Some(Value::String(text)))) => Some(text),
+            _ => None,
+        };
+        let own = match (text(CLASS).as_deref(), axes) {
+            (Some(SCALE), 1) => text(NAME).filter(|name| !name.starts_with(NAMELESS)),
+            _ => None,
+        };
+        return Ok(own.and_then(|name| complete(vec![name])));
     };
     let mut names = Vec::new();
     for scale in first_scales(file, scales, axes)? {
@@ -124,34 +137,121 @@ fn text(file: &File, address: u64, name: &str) -> Parsed<Option<String>> {
     })
 }
 
-/// The attribute of labels as its parts: name, type, data; texts are in the collection
-/// at `heap`.
-pub(super) fn labels(
-    names: &[String],
-    heap: u64,
-    byte: Vec<u8>,
-) -> (&'static str, Vec<u8>, Vec<u8>) {
-    // Texts of variable length in UTF-8, of bytes.
-    let mut datatype = vec![0x19, 0x01, 0x01, 0x00];
-    datatype.extend(16u32.to_le_bytes());
-    datatype.extend(byte);
-    let mut data = Vec::new();
-    for (name, index) in names.iter().zip(1u32..) {
-        data.extend((name.len() as u32).to_le_bytes());
-        data.extend(heap.to_le_bytes());
-        data.extend(index.to_le_bytes());
-    }
-    (LABELS, datatype, data)
+/// Whether a name in a group leads to the scale of an axis of this extent.
+pub(super) fn is_scale_of(file: &File, address: u64, extent: u64) -> Parsed<bool> {
+    let header = ObjectHeader::read(&file.source, address)?;
+    let shape = match header.find(&file.source, kind::DATASPACE)? {
+        Some(space) => Dataspace::parse(&file.source, &space)?.shape,
+        None => return Ok(false),
+    };
+    Ok(shape == [extent] && is_scale(file, address)?)
 }
 
-/// The collection of the texts of labels.
-pub(super) fn collection(names: &[String]) -> Vec<u8> {
+/// How a new dataset tells the names of its axes.
+#[derive(Debug)]
+pub(super) enum AxisNames {
+    /// Not at all.
+    None,
+    /// By labels of its own.
+    Labels(Vec<String>),
+    /// By dimension scales at these addresses.
+    Scales(Vec<u64>),
+    /// By its own name: it is the scale of its only axis.
+    Own(String),
+}
+
+impl AxisNames {
+    /// Labels for the axes, if these have names.
+    pub(super) fn labels(names: Option<&Vec<String>>) -> Self {
+        names.map_or(Self::None, |names| Self::Labels(names.clone()))
+    }
+
+    /// The collection of the values of variable length that attributes lead to; `None`:
+    /// there are none.
+    pub(super) fn collection(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::None | Self::Own(_) => None,
+            Self::Labels(names) => Some(collection(names.iter().map(|name| name.as_bytes()))),
+            Self::Scales(scales) => {
+                let references = scales.iter().map(|address| address.to_le_bytes());
+                Some(collection(references))
+            }
+        }
+    }
+
+    /// The messages of the attributes; their collection is at `heap`.
+    pub(super) fn attributes(&self, heap: u64) -> Vec<Vec<u8>> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Labels(names) => {
+                // Texts in UTF-8, of bytes.
+                let byte = datatype(ElementType::U8, ByteOrder::Little);
+                let kind = [&[0x19, 0x01, 0x01, 0x00, 16, 0, 0, 0][..], &byte].concat();
+                let lengths = names.iter().map(|name| name.len() as u32);
+                vec![lists(LABELS, &kind, lengths, heap)]
+            }
+            Self::Scales(scales) => {
+                // Lists of references to objects.
+                let reference = [0x17, 0, 0, 0, 8, 0, 0, 0];
+                let kind = [&[0x19, 0x00, 0x00, 0x00, 16, 0, 0, 0][..], &reference].concat();
+                vec![lists(SCALES, &kind, scales.iter().map(|_| 1), heap)]
+            }
+            Self::Own(name) => scale_attributes(name),
+        }
+    }
+}
+
+/// The header of a scale without coordinates, as NetCDF-4 makes one of a dimension that no
+/// variable has the name of.
+pub(super) fn only_dimension(extent: u64) -> Result<Vec<u8>, String> {
+    let mut header = NewHeader::new();
+    header.add(kind::DATASPACE, &dataspace(&[extent]))?;
+    header.add(kind::DATATYPE, &datatype(ElementType::F32, ByteOrder::Big))?;
+    // Room is made when somebody writes, and nobody does.
+    header.add(kind::FILL_VALUE, &[3, 0x0a])?;
+    let mut layout = vec![3, 1];
+    layout.extend(UNDEFINED);
+    layout.extend(extent.saturating_mul(4).to_le_bytes());
+    header.add(kind::LAYOUT, &layout)?;
+    let name = format!("{NAMELESS} but not a netCDF variable.{extent:10}");
+    for attribute in scale_attributes(&name) {
+        header.add(kind::ATTRIBUTE, &attribute)?;
+    }
+    Ok(header.finish())
+}
+
+/// What makes a dataset a scale. The library wants texts that end with a zero.
+fn scale_attributes(name: &str) -> Vec<Vec<u8>> {
+    let text = |key: &str, text: &str| {
+        let data = [text.as_bytes(), &[0]].concat();
+        let mut kind = vec![0x13, 0, 0, 0];
+        kind.extend((data.len() as u32).to_le_bytes());
+        attribute_message(key, &kind, &dataspace(&[]), &data)
+    };
+    vec![text(CLASS, SCALE), text(NAME, name)]
+}
+
+/// An attribute of lists that are in the collection at `heap`, one after another.
+fn lists(name: &str, kind: &[u8], lengths: impl Iterator<Item = u32>, heap: u64) -> Vec<u8> {
+    let (mut data, mut count) = (Vec::new(), 0u32);
+    for length in lengths {
+        count += 1;
+        data.extend(length.to_le_bytes());
+        data.extend(heap.to_le_bytes());
+        data.extend(count.to_le_bytes());
+    }
+    attribute_message(name, kind, &dataspace(&[count.into()]), &data)
+}
+
+/// A collection of values of variable length.
+fn collection(values: impl Iterator<Item: AsRef<[u8]>>) -> Vec<u8> {
     let mut objects = Vec::new();
-    for (name, index) in names.iter().zip(1u16..) {
+    for (value, index) in values.zip(1u16..) {
+        let value = value.as_ref();
         objects.extend(index.to_le_bytes());
         objects.extend([1, 0, 0, 0, 0, 0]);
-        objects.extend((name.len() as u64).to_le_bytes());
-        objects.extend(name.as_bytes());
+        objects.extend((value.len() as u64).to_le_bytes());
+        objects.extend(value);
         objects.resize(objects.len().next_multiple_of(8), 0);
     }
     // The head, the objects, and what is free, which counts its own head.

@@ -19,18 +19,23 @@ use crate::format::fields::Parsed;
 const MOST_NAMES: usize = 1 << 16;
 const LONGEST: usize = 8 << 20;
 
-/// A new group with these attributes and names in it. Its length does not depend on
-/// where these lead.
+/// A new group with these attributes and names in it, which are numbered in this order if
+/// it is `numbered`. Its length does not depend on where they lead.
 pub(super) fn new_group(
     attributes: &Map<String, Value>,
     links: &[(&str, u64)],
+    numbered: bool,
 ) -> Result<Vec<u8>, String> {
     let mut header = NewHeader::new();
-    header.add(kind::LINK_INFO, &link_info(0, 0))?;
+    let info = match numbered {
+        true => link_info(LinkInfo::NUMBERED, links.len() as u64),
+        false => link_info(0, 0),
+    };
+    header.add(kind::LINK_INFO, &info)?;
     header.add(kind::GROUP_INFO, &[0, 0])?;
     header.add_attributes(attributes)?;
-    for (name, target) in links {
-        let link = Link::to_object(name.as_bytes(), *target, None);
+    for ((name, target), number) in links.iter().zip(0..) {
+        let link = Link::to_object(name.as_bytes(), *target, numbered.then_some(number));
         header.add(kind::LINK, link.message())?;
     }
     Ok(header.finish())
@@ -115,16 +120,18 @@ impl Group {
         self.links.iter().find(|link| link.name == name)
     }
 
-    /// The header of a copy in which `name` leads to the object at `target`.
-    pub(super) fn with(&self, name: &str, target: u64) -> Parsed<Vec<u8>> {
+    /// The header of a copy in which these names lead to the objects at these addresses.
+    pub(super) fn with(&self, names: &[(&str, u64)]) -> Parsed<Vec<u8>> {
         let (flags, mut next) = self.info.map_or((0, 0), |info| (info.flags, info.next));
         let mut links = self.links.clone();
-        match links.iter_mut().find(|link| link.name == name) {
-            Some(link) => *link = link.moved(target),
-            None => {
-                let number = (flags & LinkInfo::NUMBERED != 0).then_some(next);
-                links.push(Link::to_object(name.as_bytes(), target, number));
-                next += u64::from(number.is_some());
+        for (name, target) in names {
+            match links.iter_mut().find(|link| link.name == *name) {
+                Some(link) => *link = link.moved(*target),
+                None => {
+                    let number = (flags & LinkInfo::NUMBERED != 0).then_some(next);
+                    links.push(Link::to_object(name.as_bytes(), *target, number));
+                    next += u64::from(number.is_some());
+                }
             }
         }
         let mut header = NewHeader::like(&self.header);

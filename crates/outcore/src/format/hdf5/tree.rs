@@ -175,7 +175,13 @@ pub(crate) fn is_all(file: &File, path: &str) -> Parsed<bool> {
     let mut address = file.root;
     for name in names(path) {
         let header = ObjectHeader::read(&file.source, address)?;
-        match &links(&file.source, &header)?[..] {
+        let mut all = links(&file.source, &header)?;
+        // What is only a dimension belongs to the dataset.
+        all.retain(|link| match link.target {
+            Target::Object(target) => !dimensions::is_only_dimension(file, target).unwrap_or(false),
+            _ => true,
+        });
+        match &all[..] {
             [link] if link.name == name && !attribute::is_any(&file.source, &header)? => {
                 match link.target {
                     Target::Object(next) => address = next,

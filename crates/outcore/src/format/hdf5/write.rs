@@ -16,8 +16,9 @@ use outcore_geometry::Order;
 use outcore_storage::{FileStore, Store};
 use serde_json::Map;
 
+use super::add::Addition;
 use super::checksum::lookup3;
-use super::dimensions;
+use super::dimensions::AxisNames;
 use super::messages::{
     UNDEFINED, attribute_message, data_layout, dataspace, datatype, fill_value, pipeline,
 };
@@ -30,9 +31,11 @@ use super::tree;
 use crate::container::Groups;
 use crate::descriptor::ArrayDescriptor;
 use crate::draft::file_end;
-use crate::element::{ByteOrder, ElementType};
 use crate::error::{Error, Result};
-use crate::format::zarr::usual_chunk;
+use crate::format::zarr::{fill_bytes, usual_chunk};
+
+/// The attribute of NetCDF for elements that nobody has written.
+const FILL_ATTRIBUTE: &str = "_FillValue";
 
 /// Data begin at a multiple of this.
 const PAGE: u64 = 4096;
@@ -50,10 +53,16 @@ pub(crate) fn create(
     inner: &str,
     descriptor: &ArrayDescriptor,
 ) -> Result<()> {
-    let dataset = NewDataset::new(array, descriptor)?;
     let names = names_on_the_way(array, inner)?;
+    if is_netcdf(path) {
+        // Its dimensions are datasets, too.
+        create_groups(path, &Groups::from([(Vec::new(), Map::new())]))?;
+        return Addition::begin(array, path, inner, descriptor, false)?.link();
+    }
+    let labels = AxisNames::labels(descriptor.axis_names.as_ref());
+    let dataset = NewDataset::new(array, descriptor, labels)?;
     let group = |name: &str, target| {
-        let group = new_group(&Map::new(), &[(name, target)]);
+        let group = new_group(&Map::new(), &[(name, target)], false);
         group.map_err(|problem| Error::format(array, problem))
     };
     let mut address = SUPERBLOCK_LEN as u64;
@@ -81,7 +90,7 @@ pub(crate) fn create_groups(path: &Path, groups: &Groups) -> Result<()> {
             let address = addresses.get(other).copied().unwrap_or_default();
             (&*other[names.len()], address)
         });
-        let made = new_group(&groups[names], &links.collect::<Vec<_>>());
+        let made = new_group(&groups[names], &links.collect::<Vec<_>>(), is_netcdf(path));
         made.map_err(|problem| Error::format(path.display(), problem))
     };
     let (mut addresses, mut end) = (BTreeMap::new(), SUPERBLOCK_LEN as u64);
@@ -100,6 +109,13 @@ pub(crate) fn create_groups(path: &Path, groups: &Groups) -> Result<()> {
     Ok(store.sync()?)
 }
 
+/// Whether the name of a file says that NetCDF-4 is to read it: names of axes are
+/// dimension scales then, and names in groups are numbered.
+pub(super) fn is_netcdf(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("nc" | "nc4"))
+}
+
 /// The names of the groups on the way to the dataset `inner`, and its own.
 pub(super) fn names_on_the_way(array: &str, inner: &str) -> Result<Vec<String>> {
     let names = tree::names(inner);
@@ -116,6 +132,7 @@ pub(super) fn names_on_the_way(array: &str, inner: &str) -> Result<Vec<String>> 
 /// for data, or an index.
 pub(super) struct NewDataset {
     descriptor: ArrayDescriptor,
+    names: AxisNames,
     /// The bytes of its data without filters.
     bytes: u64,
     index: Option<NewIndex>,
@@ -125,7 +142,7 @@ pub(super) struct NewDataset {
 
 impl NewDataset {
     /// Fails if an HDF5 file cannot hold it; `array` names it in messages.
-    pub(super) fn new(array: &str, descriptor: &ArrayDescriptor) -> Result<Self> {
+    pub(super) fn new(array: &str, descriptor: &ArrayDescriptor, names: AxisNames) -> Result<Self> {
         let wrong = |problem: String| Error::format(array, problem);
         let descriptor = with_filters(descriptor).map_err(wrong)?;
         let layout = descriptor.check(array)?;
@@ -144,13 +161,15 @@ impl NewDataset {
         one_place.map_err(wrong)?;
         let bytes = layout.byte_len();
         let index = new_index(&descriptor).map_err(wrong)?;
-        let head = head(&descriptor, bytes, 0, 0).map_err(wrong)?;
-        Ok(Self {
+        let mut made = Self {
             bytes,
             index,
-            head_len: head.len() as u64,
+            head_len: 0,
             descriptor,
-        })
+            names,
+        };
+        made.head_len = made.head(0, 0).map_err(wrong)?.len() as u64;
+        Ok(made)
     }
 
     /// Where data or index begin if the dataset is at an address of a file whose
@@ -176,13 +195,57 @@ impl NewDataset {
     /// `base` and that is long enough.
     pub(super) fn write(&self, store: &dyn Store, base: u64, address: u64) -> Result<()> {
         let start = self.start(base, address);
-        let head = head(&self.descriptor, self.bytes, address, start)
-            .map_err(|problem| Error::format(store.name(), problem))?;
+        let head = self.head(address, start);
+        let head = head.map_err(|problem| Error::format(store.name(), problem))?;
         store.write_at(base + address, &head)?;
         match &self.index {
             Some(index) if index.chunks > 0 => Ok(index.write(store, base, start)?),
             _ => Ok(()),
         }
+    }
+
+    /// The header at an address, for data or an index that begin at `start`, and the
+    /// collection of its values of variable length.
+    fn head(&self, address: u64, start: u64) -> std::result::Result<Vec<u8>, String> {
+        let Some(collection) = self.names.collection() else {
+            return self.header(start, 0);
+        };
+        // Behind the header, whose length does not depend on addresses.
+        let heap = (address + self.header(start, 0)?.len() as u64).next_multiple_of(8);
+        let mut head = self.header(start, heap)?;
+        head.resize((heap - address) as usize, 0);
+        head.extend(collection);
+        Ok(head)
+    }
+
+    /// The header, for data or an index that begin at `start` and values of variable
+    /// length at `heap`.
+    fn header(&self, start: u64, heap: u64) -> std::result::Result<Vec<u8>, String> {
+        let descriptor = &self.descriptor;
+        let mut header = NewHeader::new();
+        header.add(kind::DATASPACE, &dataspace(&descriptor.shape))?;
+        let element = datatype(descriptor.element_type, descriptor.byte_order);
+        header.add(kind::DATATYPE, &element)?;
+        header.add(kind::FILL_VALUE, &fill_value(descriptor)?)?;
+        let layout = data_layout(descriptor, self.bytes, start, self.index.as_ref())?;
+        header.add(kind::LAYOUT, &layout)?;
+        if !descriptor.codecs.is_empty() {
+            header.add(kind::FILTERS, &pipeline(descriptor.codecs.steps()))?;
+        }
+        let mut attributes = descriptor.attributes.clone();
+        if let Some(value) = attributes.remove(FILL_ATTRIBUTE) {
+            // NetCDF wants it in the type of the elements; what is none of these is left out.
+            let bytes = fill_bytes(&value, descriptor.element_type, descriptor.byte_order);
+            if let Ok(bytes) = bytes {
+                let message = attribute_message(FILL_ATTRIBUTE, &element, &dataspace(&[]), &bytes);
+                header.add(kind::ATTRIBUTE, &message)?;
+            }
+        }
+        header.add_attributes(&attributes)?;
+        for message in self.names.attributes(heap) {
+            header.add(kind::ATTRIBUTE, &message)?;
+        }
+        Ok(header.finish())
     }
 }
 
@@ -220,56 +283,6 @@ fn new_index(descriptor: &ArrayDescriptor) -> std::result::Result<Option<NewInde
         chunks,
         chunk_bytes,
     }))
-}
-
-/// The header of a dataset at an address, whose data or index begin at `start`, and the
-/// collection of its texts of variable length.
-fn head(
-    descriptor: &ArrayDescriptor,
-    bytes: u64,
-    address: u64,
-    start: u64,
-) -> std::result::Result<Vec<u8>, String> {
-    let header = |heap| dataset_header(descriptor, bytes, start, heap);
-    let Some(names) = &descriptor.axis_names else {
-        return header(0);
-    };
-    // Behind the header, whose length does not depend on addresses.
-    let heap = (address + header(0)?.len() as u64).next_multiple_of(8);
-    let mut head = header(heap)?;
-    head.resize((heap - address) as usize, 0);
-    head.extend(dimensions::collection(names));
-    Ok(head)
-}
-
-/// The header of the dataset, whose data or index begin at `start`; texts of variable
-/// length are at `heap`.
-fn dataset_header(
-    descriptor: &ArrayDescriptor,
-    bytes: u64,
-    start: u64,
-    heap: u64,
-) -> std::result::Result<Vec<u8>, String> {
-    let mut header = NewHeader::new();
-    header.add(kind::DATASPACE, &dataspace(&descriptor.shape))?;
-    let element = datatype(descriptor.element_type, descriptor.byte_order);
-    header.add(kind::DATATYPE, &element)?;
-    header.add(kind::FILL_VALUE, &fill_value(descriptor)?)?;
-    let index = new_index(descriptor)?;
-    let layout = data_layout(descriptor, bytes, start, index.as_ref())?;
-    header.add(kind::LAYOUT, &layout)?;
-    if !descriptor.codecs.is_empty() {
-        header.add(kind::FILTERS, &pipeline(descriptor.codecs.steps()))?;
-    }
-    header.add_attributes(&descriptor.attributes)?;
-    if let Some(names) = &descriptor.axis_names {
-        let byte = datatype(ElementType::U8, ByteOrder::Little);
-        let (name, kind, data) = dimensions::labels(names, heap, byte);
-        let space = dataspace(&[names.len() as u64]);
-        let message = attribute_message(name, &kind, &space, &data);
-        header.add(kind::ATTRIBUTE, &message)?;
-    }
-    Ok(header.finish())
 }
 
 /// The superblock of a file whose root group follows it.
