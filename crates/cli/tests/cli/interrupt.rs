@@ -96,6 +96,54 @@ fn an_interrupted_convert_is_continued() {
     }
 }
 
+/// Of a container, the arrays that are complete stay, and the others are made.
+#[test]
+fn an_interrupted_container_is_continued() {
+    let place = Place::new();
+    place.ok("create in.zarr/g/first --shape 50x40 --type f32 --fill index");
+    place.ok(&format!("create in.zarr/second {LARGE}"));
+    for (output, separator, note) in [
+        ("out.zarr", "/", ".out.zarr.filling"),
+        ("out.h5", ":/", ".out.h5.filling"),
+    ] {
+        for (signal, status) in [("-INT", Some(130)), ("-KILL", None)] {
+            let line = format!("convert in.zarr {output} --all --codec none --memory 16MiB");
+            let first = format!("{output}{separator}g/first");
+            let begun = |place: &Place| {
+                let listed = place.command(["info", &first]).output();
+                listed.expect("outcore starts").status.success()
+            };
+            let stopped = interrupt_when(&place, &line, signal, &begun);
+            assert!(place.path(note).exists(), "{signal} {output}");
+            match status {
+                Some(status) => {
+                    let text = complaint(&stopped, status);
+                    let said = format!("1 of 2 arrays are complete in {output}");
+                    assert!(text.contains(&said) && text.contains("--resume"), "{text}");
+                }
+                None => assert_eq!(stopped.status.code(), None),
+            }
+            // Not by another job, and not without being told to.
+            let problem = place.fails(1, &line);
+            assert!(problem.contains("--resume goes on with that"), "{problem}");
+            let problem = place.fails(1, &format!("{line} --type f64 --resume"));
+            assert!(problem.contains("other options"), "{problem}");
+            let text = place.ok(&format!("{line} --resume --verify --ranks 2"));
+            assert_eq!(text.matches("made before").count(), 1, "{text}");
+            assert!(hidden(&place).is_empty(), "{:?}", hidden(&place));
+            for name in ["g/first", "second"] {
+                place.ok(&format!("diff in.zarr/{name} {output}{separator}{name}"));
+            }
+            let made = place.path(output);
+            if made.is_dir() {
+                std::fs::remove_dir_all(made).unwrap();
+            } else {
+                std::fs::remove_file(made).unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_continued_is_removed() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! `convert --all`: what it refuses, and how it goes on.
+//! `convert --all`: what it makes, and what it refuses.
 
 use crate::program::Place;
 
@@ -36,42 +36,44 @@ fn every_array_gets_its_path() {
 }
 
 #[test]
-fn what_exists_stays_unless_it_is_continued() {
+fn what_exists_stays() {
     let place = container();
-    for (output, separator) in [("out.zarr", "/"), ("out.h5", ":/")] {
+    for (output, separator) in [("out.zarr", "/"), ("out.h5", ":/"), ("out.nc4", ":/")] {
         place.ok(&format!("convert in.zarr {output} --all"));
-        let problem = place.fails(1, &format!("convert in.zarr {output} --all"));
-        assert!(problem.contains("exists already"), "{problem}");
-        let told = place.ok(&format!("convert in.zarr {output} --all --resume"));
-        assert_eq!(told.matches("made before").count(), 3, "{told}");
+        for line in ["", " --resume"] {
+            let problem = place.fails(1, &format!("convert in.zarr {output} --all{line}"));
+            assert!(problem.contains("exists already"), "{problem}");
+        }
         same(&place, output, separator);
     }
-    // One is missing.
-    std::fs::remove_dir_all(place.path("out.zarr/g/b")).unwrap();
-    let told = place.ok("convert in.zarr out.zarr --all --resume --verify");
-    assert_eq!(told.matches("made before").count(), 2, "{told}");
-    same(&place, "out.zarr", "/");
-    // Another of that name.
-    std::fs::remove_dir_all(place.path("out.zarr/g/b")).unwrap();
-    place.ok("create out.zarr/g/b --shape 3x3 --type f32");
-    let problem = place.fails(1, "convert in.zarr out.zarr --all --resume");
-    assert!(problem.contains("g/b"), "{problem}");
 }
 
 #[test]
 fn an_array_that_cannot_be_made_leaves_those_that_are() {
     let place = container();
     place.ok("write in.zarr/g/b 0,0,0 --fill nan");
-    let problem = place.fails(1, "convert in.zarr out.zarr --all --type i32 --ranks 2");
-    assert!(
-        problem.contains("1 of 3 arrays are complete in out.zarr") && problem.contains("--resume"),
-        "{problem}"
-    );
+    let line = "convert in.zarr out.zarr --all --type i32";
+    for more in [" --ranks 2", " --resume"] {
+        let problem = place.fails(1, &format!("{line}{more}"));
+        assert!(
+            problem.contains("1 of 3 arrays are complete in out.zarr")
+                && problem.contains("--resume"),
+            "{problem}"
+        );
+    }
     let listed = place.ok("ls out.zarr");
     assert!(listed.contains("a ") && !listed.contains("b "), "{listed}");
     place.ok("write in.zarr/g/b 0,0,0 --fill 0");
-    place.ok("convert in.zarr out.zarr --all --type i32 --resume");
+    let problem = place.fails(1, &format!("{line} --resume"));
+    assert!(
+        problem.contains("its input has changed") && problem.contains(".out.zarr.filling"),
+        "{problem}"
+    );
+    // Without what was begun, its note means nothing.
+    std::fs::remove_dir_all(place.path("out.zarr")).unwrap();
+    place.ok(line);
     same(&place, "out.zarr", "/");
+    assert_eq!(place.names(), ["in.zarr", "out.zarr"]);
 }
 
 #[test]
@@ -79,7 +81,10 @@ fn wrong_names_are_refused() {
     let place = container();
     for (line, said) in [
         ("convert in.zarr out.npy --all", "--all makes a container"),
-        ("convert in.zarr out.h5:/g --all", "ends in .zarr or .h5"),
+        (
+            "convert in.zarr out.h5:/g --all",
+            "ends in .zarr, .h5 or .nc4",
+        ),
         ("convert in.zarr out.zarr --all --force", "--force"),
     ] {
         let problem = place.fails(2, line);
