@@ -113,10 +113,12 @@ install() {
 }
 
 mpirun_of() { # LIBRARY RANKS COMMAND...
-  local library=$1 ranks=$2
+  local library=$1 ranks=$2 own
   shift 2
   if [ "$library" = openmpi ]; then
-    timeout 300 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 -n "$ranks" "$@"
+    # Two that start at the same time would make the same directory.
+    own=$(mktemp -d "$scratch/mpi.XXXXXX")
+    timeout 300 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 --mca orte_tmpdir_base "$own" -n "$ranks" "$@"
   else
     timeout 300 mpirun.mpich -n "$ranks" "$@"
   fi
