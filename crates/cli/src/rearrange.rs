@@ -9,7 +9,7 @@ use outcore::{
     Arrangement, Array, ArrayDescriptor, Codecs, Comm, Filling, MemoryBudget, Order, Result,
     shape_text,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bytes;
 use crate::chunks::{is_hdf5, is_zarr};
@@ -190,7 +190,13 @@ pub(crate) fn like(old: &ArrayDescriptor, output: &str) -> ArrayDescriptor {
         }
     } else if is_zarr(output) {
         (descriptor.shard, descriptor.codecs) = match output.starts_with("zarr2:") {
-            true => (None, old.codecs.in_zarr2()),
+            true => {
+                // Others take it for the value of what is missing, and the zero that every
+                // array of version 3 has means nothing.
+                let zero = |value: &Value| value.as_f64() == Some(0.0) || value == false;
+                descriptor.fill_value = descriptor.fill_value.filter(|value| !zero(value));
+                (None, old.codecs.in_zarr2())
+            }
             false => (old.shard.clone(), old.codecs.in_zarr3()),
         };
     }

@@ -3,7 +3,9 @@ groups, attributes and names of axes, and groups of zarr-python become HDF5 file
 
 containers_agree.py OUTCORE: works in the current directory.
 """
+import base64
 import json
+import struct
 import subprocess
 import sys
 
@@ -157,6 +159,22 @@ outcore("convert", "filled.nc:v", "filled.nc4:v")
 with netCDF4.Dataset("filled.nc4") as data:
     assert data["v"]._FillValue == -999 and data["v"]._FillValue.dtype == "i2"
     assert data["v"][...].tolist() == [1, 2, 3, None, None, None]
+
+# Missing values as xarray has them: floats in base64, and in version 2 the fill value.
+with netCDF4.Dataset("missing.nc", "w", format="NETCDF3_CLASSIC") as data:
+    data.createDimension("x", 2)
+    data.createVariable("f", "f4", ("x",), fill_value=np.float32(0.1))[:] = [1, 2]
+    data.createVariable("i", "i4", ("x",), fill_value=-7)[:] = [3, 4]
+outcore("convert", "missing.nc", "missing.zarr", "--all")
+outcore("convert", "missing.zarr", "missing.nc4", "--all")
+outcore("convert", "missing.nc", "zarr2:missing2.zarr", "--all")
+group = zarr.open_group("missing.zarr", mode="r")
+assert struct.unpack("<d", base64.b64decode(group["f"].attrs["_FillValue"])) == (float(np.float32(0.1)),)
+assert group["i"].attrs["_FillValue"] == -7
+with netCDF4.Dataset("missing.nc4") as data:
+    assert data["f"]._FillValue == np.float32(0.1) and data["i"]._FillValue == -7
+group = zarr.open_group("missing2.zarr", mode="r")
+assert group["f"].fill_value == np.float32(0.1) and group["i"].fill_value == -7
 
 # What is no array of numbers is left out, and said.
 with h5py.File("mixed.h5", "w") as file:

@@ -1,9 +1,11 @@
 //! Fill values: from JSON to the bytes of one element in the order of the machine.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use half::f16;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::element::{ByteOrder, ElementType, swap_bytes};
+use crate::format::value::{Items, Plain, json_number};
 
 /// The bytes of an element with this value, as they stand in a file.
 pub(crate) fn bytes(
@@ -108,6 +110,59 @@ fn native(value: u64, size: usize) -> Vec<u8> {
     match ByteOrder::NATIVE {
         ByteOrder::Little => value.to_le_bytes()[..size].to_vec(),
         ByteOrder::Big => value.to_be_bytes()[8 - size..].to_vec(),
+    }
+}
+
+/// The attribute of NetCDF for elements that are missing.
+pub(super) const MISSING: &str = "_FillValue";
+
+/// The attributes of version 3 as they are in a file: xarray, whose attribute this is
+/// there, has floats as base64 of their eight bytes, so that every NaN is the same.
+pub(super) fn stored_attributes(
+    attributes: &Map<String, Value>,
+    element: ElementType,
+) -> Map<String, Value> {
+    let mut stored = attributes.clone();
+    if let Some(value) = stored.get_mut(MISSING)
+        && let Some(number) = as_float(value, element)
+    {
+        *value = BASE64_STANDARD.encode(number.to_le_bytes()).into();
+    }
+    stored
+}
+
+/// The other way round.
+pub(super) fn read_attributes(attributes: &mut Map<String, Value>, element: ElementType) {
+    let number = |text: &str| -> Option<f64> {
+        let bytes = BASE64_STANDARD.decode(text).ok()?;
+        Some(f64::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let is_float = matches!(
+        element,
+        ElementType::F16 | ElementType::F32 | ElementType::F64
+    );
+    if let Some(value) = attributes.get_mut(MISSING)
+        && is_float
+        && let Some(number) = value.as_str().and_then(number)
+    {
+        *value = json_number(number);
+    }
+}
+
+/// The float that a value is among such elements.
+fn as_float(value: &Value, element: ElementType) -> Option<f64> {
+    let Items::Floats(items) = Plain::of(&value.as_f64().map_or(value.clone(), Value::from)).items
+    else {
+        return None;
+    };
+    let [number] = items[..] else {
+        return None;
+    };
+    match element {
+        ElementType::F16 => Some(f16::from_f64(number).into()),
+        ElementType::F32 => Some((number as f32).into()),
+        ElementType::F64 => Some(number),
+        _ => None,
     }
 }
 

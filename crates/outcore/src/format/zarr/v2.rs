@@ -160,6 +160,19 @@ pub(super) fn write(metadata: &Metadata) -> Result<(Value, Map<String, Value>), 
         None => Value::Null,
     };
     let mut attributes = metadata.attributes.clone();
+    let (element, byte_order) = (metadata.element_type, metadata.encoding.byte_order);
+    // Readers take it for the missing value of NetCDF, so nothing is said that nobody wants.
+    let missing = attributes.get(fill::MISSING);
+    let missing = missing.and_then(|value| fill::bytes(value, element, byte_order).ok());
+    let fill_value = match (&missing, &metadata.fill_value) {
+        (Some(bytes), _) => number(element, byte_order, bytes),
+        // As a number: version 3 can write its bytes instead, which version 2 does not know.
+        (None, Some(_)) => number(element, byte_order, &metadata.fill),
+        (None, None) => Value::Null,
+    };
+    if missing.is_some() {
+        attributes.remove(fill::MISSING);
+    }
     if let Some(names) = &metadata.axis_names {
         attributes.insert(DIMENSIONS.into(), json!(names));
     }
@@ -169,8 +182,7 @@ pub(super) fn write(metadata: &Metadata) -> Result<(Value, Map<String, Value>), 
         "chunks": metadata.object,
         "dtype": descr(metadata.element_type, metadata.encoding.byte_order),
         "compressor": compressor,
-        // As a number: version 3 can write its bytes instead, which version 2 does not know.
-        "fill_value": number(metadata.element_type, metadata.encoding.byte_order, &metadata.fill),
+        "fill_value": fill_value,
         "order": order,
         "filters": match steps.is_empty() {
             true => Value::Null,

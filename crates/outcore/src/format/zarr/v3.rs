@@ -20,7 +20,7 @@ pub(super) fn read(document: &Value) -> Result<Node, String> {
         _ => return Err("'zarr_format' is not 3".into()),
     }
     check_understood(document)?;
-    let attributes = match document.get("attributes") {
+    let mut attributes = match document.get("attributes") {
         Some(Value::Object(attributes)) => attributes.clone(),
         _ => Map::new(),
     };
@@ -35,6 +35,7 @@ pub(super) fn read(document: &Value) -> Result<Node, String> {
     }
     let shape = extents(document, "shape")?;
     let element_type = element_of(field(document, "data_type")?)?;
+    fill::read_attributes(&mut attributes, element_type);
     let grid = field(document, "chunk_grid")?;
     if name_of(grid) != Some("regular") {
         return Err(format!("the chunk grid {grid} is not regular"));
@@ -376,7 +377,7 @@ pub(super) fn write(metadata: &Metadata) -> Value {
         },
         "fill_value": metadata.fill_value.clone().unwrap_or_else(|| v2::zero(metadata.element_type)),
         "codecs": codecs,
-        "attributes": metadata.attributes,
+        "attributes": fill::stored_attributes(&metadata.attributes, metadata.element_type),
     });
     if let Some(names) = &metadata.axis_names {
         let names = names.iter().map(|name| match name.as_str() {
