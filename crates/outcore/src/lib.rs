@@ -49,6 +49,7 @@ mod error;
 mod execute;
 mod fill;
 mod format;
+mod freed;
 mod fresh;
 mod global;
 mod hidden_name;
@@ -89,6 +90,7 @@ pub use error::{Error, Result};
 pub use fill::Fill;
 pub use format::value::json_number;
 pub use format::{Item, list};
+pub use freed::return_freed_memory;
 pub use global::{
     Answer, Arithmetic, Balance, BlockSource, Blocks, CacheCounts, Call, DiskOptions, DiskResident,
     Disks, GlobalArray, Located, MemoryLevels, NodeArray, OthersDisks, PendingGet, PendingPut,

@@ -348,7 +348,7 @@ fn plan_as_stored(
 fn tuned(array: &Array, section: &Section, buffer: u64) -> Result<Array> {
     let tuning = array.tuning();
     let tuning = Tuning {
-        buffer: tuning.buffer.min(buffer),
+        buffer: Some(tuning.buffer().min(buffer)),
         ..tuning
     };
     if tuning.strategy != Strategy::Auto {
