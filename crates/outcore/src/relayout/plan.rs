@@ -234,15 +234,13 @@ impl Relayout {
             if pulls && number == 0 {
                 comm.agree(pull(comm, &self.source, blocks.memory.staging))?;
             }
-            let mut numbers = blocks.of_rank(comm.rank(), comm.size());
             // What was made in a file that is gone is made again.
-            if let Some(marks) = marks
-                && between.as_ref().is_none_or(|between| between.found)
-            {
-                numbers.retain(|block| !marks.has(number, *block));
-            }
+            let kept = marks.filter(|_| between.as_ref().is_none_or(|between| between.found));
+            let numbers = blocks
+                .of_rank(comm.rank(), comm.size())
+                .filter(move |block| kept.is_none_or(|marks| !marks.has(number, *block)));
             let Some(marks) = marks else {
-                comm.agree(blocks.run(&numbers, lanes, &|_, _, bytes| {
+                comm.agree(blocks.run(numbers, lanes, &|_, _, bytes| {
                     progress(bytes);
                     Ok(())
                 }))?;
@@ -250,7 +248,7 @@ impl Relayout {
                 continue;
             };
             let pass = marks.pass(number);
-            let outcome = blocks.run(&numbers, lanes, &|block, leg, bytes| {
+            let outcome = blocks.run(numbers, lanes, &|block, leg, bytes| {
                 progress(bytes);
                 pass.done(block, leg)
             });
@@ -640,8 +638,7 @@ pub(crate) fn move_part(
         memory,
         conversion: None,
     };
-    let numbers: Vec<u64> = (0..blocks.count()).collect();
-    blocks.run(&numbers, 1, &|_, _, bytes| {
+    blocks.run(0..blocks.count(), 1, &|_, _, bytes| {
         progress(bytes);
         Ok(())
     })
