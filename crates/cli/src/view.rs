@@ -190,7 +190,7 @@ impl View {
             plane,
             source: &source,
             step,
-            piece: (room / 2).min(MOST_PIECE),
+            piece: (room / 2).min(MOST_PIECE.max(array.decoded_bytes() / 2)),
             progress,
         };
         Samples::read(comm, &reading, grid)
