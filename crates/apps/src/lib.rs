@@ -33,10 +33,12 @@ mod lines;
 pub mod matmul;
 pub mod median;
 mod overlap;
+mod part;
 mod resources;
 mod slab_writer;
 pub mod stats;
 
 pub use block::Block;
 pub use float::Float;
+pub use part::Part;
 pub use resources::Resources;

@@ -74,7 +74,7 @@ impl<T: Element + bytemuck::Pod> SlabWriter<T> {
     pub(crate) fn need(source: &Array, target: &Array, depth: usize, elements: u64) -> u64 {
         let reordered = source.layout().slowest_first() != target.layout().slowest_first();
         // The copy that is reordered is one buffer more.
-        WriteBehind::<T>::need(depth + usize::from(reordered), elements)
+        WriteBehind::<T>::need(target, depth + usize::from(reordered), elements)
     }
 
     /// The place for the results of `section`.

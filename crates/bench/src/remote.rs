@@ -113,7 +113,7 @@ fn compare(
 ) -> Result<Vec<Line>> {
     let buffer = MemoryBudget::of(options.memory).limit() / 4;
     let array = &array.tuned(Tuning {
-        buffer,
+        buffer: Some(buffer),
         ..Tuning::default()
     });
     let section = array.section(text)?;

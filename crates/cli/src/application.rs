@@ -5,7 +5,7 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
-    Array, ArrayDescriptor, ByteOrder, Comm, ElementType, LocalArray, LocalDraft, Result,
+    Array, ArrayDescriptor, ByteOrder, Comm, ElementType, LocalArray, LocalDraft, Result, Scratch,
     SharedDraft, shape_text,
 };
 use outcore_apps::Resources;
@@ -166,8 +166,7 @@ impl Run<'_> {
         )
     }
 
-    /// Collective: begins an output like the input. Several may be begun, of
-    /// which one is committed; the others vanish.
+    /// Collective: begins an output like the input.
     pub(crate) fn begin(&self) -> Result<Output> {
         self.begin_of(self.input.descriptor().element_type)
     }
@@ -184,6 +183,13 @@ impl Run<'_> {
             return LocalArray::draft_all(comm, name, &descriptor, replace).map(Output::Local);
         }
         Array::draft_all(comm, name, &descriptor, replace).map(Output::Global)
+    }
+
+    /// Collective: an array for values between the passes to `output`, with elements of
+    /// the type given.
+    pub(crate) fn scratch(&self, output: &Array, element_type: ElementType) -> Result<Scratch> {
+        let like = output.descriptor().clone().converted(element_type);
+        Scratch::beside(self.comm, &self.application.output, &like)
     }
 
     fn output_descriptor(&self) -> ArrayDescriptor {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use outcore::{
-    Array, ArrayDescriptor, Comm, ElementType, Error, Fill, Pieces, Result, SharedDraft, divide,
+    Array, ArrayDescriptor, Comm, ElementType, Error, Fill, Pieces, Result, SharedDraft, Tuning,
+    divide,
 };
 use outcore_apps::Resources;
 use outcore_apps::contract::{
@@ -13,13 +14,10 @@ use outcore_apps::contract::{
 };
 use serde_json::json;
 
-use crate::memory::Memory;
+use crate::memory::{Memory, Room};
 use crate::output::check_distinct;
 use crate::ranks::Ranks;
 use crate::work::{Closing, Done, Work};
-
-/// Pieces of this many bytes are copied or made.
-const PIECE: u64 = 4 << 20;
 
 /// Contract two block-sparse tensors
 ///
@@ -208,7 +206,8 @@ impl Contract {
     fn make(&self, comm: &Comm, tensor: &BlockTensor, seed: u64) -> Result<()> {
         let descriptor = ArrayDescriptor::new(&[tensor.len()], self.element_type);
         let array = Array::draft_all(comm, &self.path(tensor), &descriptor, self.force)?;
-        let made = each_piece(comm, &array, |piece, bytes| {
+        let room = self.memory.room(comm, "making a tensor")?;
+        let made = each_piece((comm, room), &array, |piece, bytes| {
             Fill::Random(seed).generate(&array, piece, bytes)
         });
         comm.agree(made)?;
@@ -277,10 +276,14 @@ impl Contract {
 
     /// Collective: the result as it was, into the new one.
     fn copy(&self, comm: &Comm, before: &Array, output: &SharedDraft) -> Result<()> {
+        let mut room = self.memory.room(comm, "copying a tensor")?;
+        let before = &comm.agree(room.tuned(before, Tuning::default()))?;
         let alike =
             before.shape() == output.shape() && before.element_type() == output.element_type();
         let copied = match alike {
-            true => each_piece(comm, output, |piece, bytes| before.read_bytes(piece, bytes)),
+            true => each_piece((comm, room), output, |piece, bytes| {
+                before.read_bytes(piece, bytes)
+            }),
             false => Err(Error::Invalid(format!(
                 "{} exists, but is not the tensor that would be added to: {} elements of {}",
                 before.name(),
@@ -292,16 +295,17 @@ impl Contract {
     }
 }
 
-/// Makes this rank's share of an array, piece by piece.
+/// Makes this rank's share of an array, in pieces for which there is room.
 fn each_piece(
-    comm: &Comm,
+    (comm, mut room): (&Comm, Room),
     array: &Array,
     make: impl Fn(&outcore::Section, &mut [u8]) -> Result<()>,
 ) -> Result<()> {
     let size = array.element_type().size();
     let share = divide(&array.whole(), &[0], comm.size() as u64).swap_remove(comm.rank());
+    let array = room.tuned(array, Tuning::default())?;
     let mut bytes = Vec::new();
-    for piece in Pieces::new(&share, &[0], PIECE / size) {
+    for piece in Pieces::new(&share, &[0], room.elements(1, size)) {
         bytes.resize((piece.count() * size) as usize, 0);
         make(&piece, &mut bytes)?;
         array.write_bytes(&piece, &bytes)?;

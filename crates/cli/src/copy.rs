@@ -1,8 +1,7 @@
 //! Copying a section from one array into another, in pieces, by many ranks.
 
-use outcore::{
-    Array, Collective, Comm, Direction, Error, Op, Pieces, Result, Section, divide, reorder,
-};
+use outcore::{Array, Collective, Comm, Direction, Error, Op, Result, Section, reorder};
+use outcore_apps::Part;
 
 use crate::memory::Room;
 use crate::progress::Progress;
@@ -18,15 +17,16 @@ pub(crate) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// This rank's share of `section`, in pieces for which there is room.
-    pub(crate) fn pieces(&self, section: &Section, array: &Array, buffers: u64) -> Pieces {
-        let order = array.layout().slowest_first();
-        let share = &divide(section, order, self.comm.size() as u64)[self.comm.rank()];
-        Pieces::new(
-            share,
-            order,
-            self.room.elements(buffers, array.layout().element_size()),
-        )
+    /// The positions of the section that this rank moves, in pieces for which there is
+    /// room in so many buffers.
+    pub(crate) fn pieces(
+        &self,
+        side: &Side<'_>,
+        buffers: u64,
+    ) -> Result<impl Iterator<Item = Section> + use<>> {
+        let part = side.part();
+        let share = part.share(&part.positions()?, self.comm.rank(), self.comm.size());
+        Ok(part.pieces(&share, self.room.piece(side.array, buffers)))
     }
 }
 
@@ -34,6 +34,22 @@ impl Team<'_> {
 pub(crate) struct Side<'a> {
     pub(crate) array: &'a Array,
     pub(crate) section: &'a Section,
+}
+
+impl Side<'_> {
+    fn part(&self) -> Part<'_> {
+        Part {
+            array: self.array,
+            section: self.section,
+        }
+    }
+
+    /// The elements of a tile; 1 where there are none.
+    fn tile(&self) -> u64 {
+        let tile = self.array.layout().tile().unwrap_or_default();
+        tile.iter()
+            .fold(1, |all, extent| all.saturating_mul(*extent))
+    }
 }
 
 /// `target`, a new array for elements of `source`, if it holds their type; the
@@ -55,9 +71,10 @@ pub(crate) fn copy(team: &Team<'_>, from: &Side<'_>, to: &Side<'_>) -> Result<()
     let order = from.array.layout().slowest_first();
     let target_order = to.array.layout().slowest_first();
     let size = from.array.layout().element_size();
-    let positions = whole(&from.section.shape())?;
+    // Small tiles lie in the large ones of the other side, or nearly so.
+    let cut = if to.tile() > from.tile() { to } else { from };
     let (mut bytes, mut reordered) = (Vec::new(), Vec::new());
-    for piece in team.pieces(&positions, from.array, 2) {
+    for piece in team.pieces(cut, 2)? {
         bytes.resize((piece.count() * size) as usize, 0);
         from.array
             .read_bytes(&from.section.select(&piece), &mut bytes)?;
@@ -156,7 +173,12 @@ fn parts(team: &Team<'_>, side: &Side<'_>) -> Result<Vec<Section>> {
     let within = (0..lower.len()).fold(array.whole(), |within, axis| {
         within.slice(axis, lower[axis], upper[axis])
     });
-    Ok(Pieces::new(&within, array.layout().slowest_first(), room).collect())
+    let part = Part {
+        array,
+        section: &within,
+    };
+    let pieces = part.pieces(&part.positions()?, room);
+    Ok(pieces.map(|piece| within.select(&piece)).collect())
 }
 
 /// All positions of a section with this shape.

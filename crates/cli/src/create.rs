@@ -13,7 +13,7 @@ use outcore::{
 use crate::bytes;
 use crate::checksums::Checksums;
 use crate::chunks::Chunking;
-use crate::copy::Team;
+use crate::copy::{Side, Team};
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
@@ -215,7 +215,8 @@ pub(crate) fn fill_section(
 ) -> Result<()> {
     let size = array.layout().element_size();
     let mut values = Vec::new();
-    for piece in team.pieces(section, array, 1) {
+    for piece in team.pieces(&Side { array, section }, 1)? {
+        let piece = section.select(&piece);
         values.resize((piece.count() * size) as usize, 0);
         fill.generate(array, &piece, &mut values)?;
         array.write_bytes(&piece, &values)?;

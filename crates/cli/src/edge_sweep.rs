@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, ArrayDescriptor, Checkpoints, Comm, Error, Result, SharedDraft, shape_text};
+use outcore::{Array, ArrayDescriptor, Checkpoints, Comm, Error, Result, Scratch, shape_text};
 use outcore_apps::Resources;
 use outcore_apps::edge_sweep::{
     EdgeSweep as Steps, SweepCheckpoints, Swept, check_mesh, copy_nodes, sweep_edges,
@@ -131,11 +131,16 @@ impl EdgeSweep {
             step_size: self.step_size,
         };
         sweep.check()?;
-        // Steps go to and fro between two arrays; one keeps the result.
+        // Steps go to and fro between the output and another array; the last of all is
+        // one into the output.
         let like = ArrayDescriptor::new(nodes.shape(), nodes.element_type());
-        let begin = |_| Array::draft_all(comm, &self.output, &like, self.force);
-        let mut drafts = (0..2).map(begin).collect::<Result<Vec<SharedDraft>>>()?;
-        let values: [&Array; 2] = [&drafts[0], &drafts[1]];
+        let output = Array::draft_all(comm, &self.output, &like, self.force)?;
+        let scratch = Scratch::beside(comm, &self.output, &like)?;
+        let is_odd = self.steps % 2 == 1;
+        let values: [&Array; 2] = match is_odd {
+            true => [&scratch, &output],
+            false => [&output, &scratch],
+        };
         let saved = self.checkpoints(comm, edges, &sweep, resources)?;
         let restored = match &saved {
             Some(saved) if self.restart => saved.restore(comm, values[0])?,
@@ -155,8 +160,11 @@ impl EdgeSweep {
             None => Ok(()),
         };
         let swept = sweep_edges(comm, edges, values, &sweep, resources, &after)?;
-        drafts.swap_remove(swept.holder).commit(comm)?;
-        drop(drafts);
+        if swept.holder != usize::from(is_odd) {
+            // Those of a restart began in the middle.
+            copy_nodes(comm, &scratch, &output, resources)?;
+        }
+        output.commit(comm)?;
         Ok(Done {
             inputs: vec![
                 ("edges", json!(edges.name())),

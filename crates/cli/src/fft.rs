@@ -1,11 +1,11 @@
 //! `outcore fft`: Fourier transforms.
 
 use clap::Args;
-use outcore::{Array, Error, Result};
+use outcore::{Error, Result};
 use outcore_apps::Resources;
 use outcore_apps::fft::{Fourier, spectrum_type, transform};
 
-use crate::application::{Application, Command, Input, Output, Run};
+use crate::application::{Application, Command, Input, Run};
 use crate::counted::counted;
 use crate::selection::parse_axis;
 
@@ -56,22 +56,26 @@ impl Command for Fft {
             return Err(Error::Invalid("a transform works on one array".into()));
         };
         let (name, element_type) = (source.name(), source.element_type());
-        let begin = |real| run.begin_of(spectrum_type(name, element_type, real)?);
-        let output = begin(self.real)?;
-        // Complex values that are only passed on from pass to pass.
-        let between = self.real.then(|| begin(false)).transpose()?;
+        let output = run.begin_of(spectrum_type(name, element_type, self.real)?)?;
         let fourier = Fourier {
             axes: self.axes.clone(),
             inverse: self.inverse,
         };
         let passes = match output.global() {
             Some(target) => {
-                let between: Option<&Array> = between.as_ref().and_then(Output::global);
-                transform(run.comm, source, (target, between), &fourier, resources)?
+                // Complex values that are only passed on from pass to pass.
+                let complex = || run.scratch(target, spectrum_type(name, element_type, false)?);
+                let between = self.real.then(complex).transpose()?;
+                transform(
+                    run.comm,
+                    source,
+                    (target, between.as_deref()),
+                    &fourier,
+                    resources,
+                )?
             }
             None => 0,
         };
-        drop(between);
         output.commit(run.comm)?;
         let kind = if self.inverse { "inverse " } else { "" };
         let told = format!(

@@ -72,6 +72,7 @@ impl Gather {
                 record,
                 one_a_rank: self.listed.one_a_rank(),
                 in_order: false,
+                decoded: (array.decoded_bytes(), 0),
                 purpose: "gathering",
             };
             let rounds = Rounds::new(comm, &indices, &self.listed.memory, &load)?;

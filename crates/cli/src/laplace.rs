@@ -1,9 +1,9 @@
 //! `outcore laplace`: Jacobi sweeps for Laplace's equation.
 
 use clap::{Args, ValueEnum};
-use outcore::{Array, Error, LocalArray, Result};
+use outcore::{Array, Error, LocalArray, Relayout, Result};
 use outcore_apps::Resources;
-use outcore_apps::laplace::{Edges, Problem, solve, solve_local, solve_together};
+use outcore_apps::laplace::{Edges, Problem, Solution, solve, solve_local, solve_together};
 
 use crate::application::{Application, Command, Input, Output, Run};
 use crate::counted::counted;
@@ -78,21 +78,8 @@ impl Command for Laplace {
             },
             fuse: self.fuse,
         };
-        // Passes go to and fro between two arrays; one keeps the result.
-        let arrays = if self.sweeps > 1 { 2 } else { 1 };
-        let mut outputs = (0..arrays)
-            .map(|_| run.begin())
-            .collect::<Result<Vec<_>>>()?;
         let solution = match run.input {
-            Input::Global(source) => {
-                let results: Vec<&Array> = outputs.iter().filter_map(Output::global).collect();
-                match self.io {
-                    Io::Own => solve(run.comm, source, &results, &problem, resources)?,
-                    Io::Collective => {
-                        solve_together(run.comm, source, &results, &problem, resources)?
-                    }
-                }
-            }
+            Input::Global(source) => self.global(run, source, &problem, resources)?,
             Input::Local(source) if self.io == Io::Collective => {
                 return Err(Error::Invalid(format!(
                     "{} has one file a rank, which no other rank reads; --io collective is for one \
@@ -101,12 +88,17 @@ impl Command for Laplace {
                 )));
             }
             Input::Local(source) => {
+                // Passes go to and fro between two arrays; one keeps the result.
+                let arrays = if self.sweeps > 1 { 2 } else { 1 };
+                let mut outputs = (0..arrays)
+                    .map(|_| run.begin())
+                    .collect::<Result<Vec<_>>>()?;
                 let results: Vec<&LocalArray> = outputs.iter().filter_map(Output::local).collect();
-                solve_local(run.comm, source, &results, &problem, resources)?
+                let solution = solve_local(run.comm, source, &results, &problem, resources)?;
+                outputs.swap_remove(solution.holder).commit(run.comm)?;
+                solution
             }
         };
-        outputs.swap_remove(solution.holder).commit(run.comm)?;
-        drop(outputs);
         let told = format!(
             "{} of {} in {}; last change {:.3e}",
             counted(solution.sweeps, "sweep"),
@@ -115,5 +107,42 @@ impl Command for Laplace {
             solution.change
         );
         Ok((told, solution.sweeps))
+    }
+}
+
+impl Laplace {
+    /// Collective: solves in one array for all ranks. Passes go to and fro between the
+    /// output and another array; the last of all is one into the output.
+    fn global(
+        &self,
+        run: &Run<'_>,
+        source: &Array,
+        problem: &Problem,
+        resources: &Resources<'_>,
+    ) -> Result<Solution> {
+        let output = run.begin()?;
+        let Some(target) = output.global() else {
+            return Err(Error::Invalid("the result is one array".into()));
+        };
+        let between = || run.scratch(target, target.element_type());
+        let scratch = (self.sweeps > 1).then(between).transpose()?;
+        let results: Vec<&Array> = [Some(target), scratch.as_deref()]
+            .into_iter()
+            .flatten()
+            .collect();
+        let solved = match self.io {
+            Io::Own => solve(run.comm, source, &results, problem, resources),
+            Io::Collective => solve_together(run.comm, source, &results, problem, resources),
+        };
+        let solution = solved?;
+        if solution.holder != 0 {
+            // So little changed that no more passes were made.
+            let axes: Vec<usize> = (0..target.shape().len()).collect();
+            let held = results[solution.holder];
+            let copy = Relayout::plan(run.comm, held, target, &axes, &resources.budget)?;
+            copy.run(run.comm, &|_| ())?;
+        }
+        output.commit(run.comm)?;
+        Ok(solution)
     }
 }

@@ -6,7 +6,7 @@
 //! pieces; before that comes what chunks take that can be had only whole.
 
 use clap::Args;
-use outcore::{Array, Comm, MemoryBudget, Result, Tuning};
+use outcore::{Array, Comm, MemoryBudget, Result, Tuning, return_freed_memory};
 
 use crate::bytes;
 
@@ -28,14 +28,23 @@ impl Memory {
     /// What all ranks of this process may hold together; if nobody says, a
     /// quarter of what the machine has available.
     pub(crate) fn budget(&self) -> MemoryBudget {
-        self.memory
-            .map_or_else(MemoryBudget::machine, MemoryBudget::of)
+        match self.memory {
+            Some(bytes) => {
+                return_freed_memory();
+                MemoryBudget::of(bytes)
+            }
+            None => MemoryBudget::machine(),
+        }
     }
 
     /// Collective: what this rank may hold for `purpose`.
     pub(crate) fn room(&self, comm: &Comm, purpose: &str) -> Result<Room> {
         let room = Room {
-            share: MemoryBudget::of(self.memory.unwrap_or(PIECES)).for_rank(comm),
+            share: match self.memory {
+                Some(_) => self.budget(),
+                None => MemoryBudget::of(PIECES),
+            }
+            .for_rank(comm),
             purpose: purpose.into(),
             is_given: self.memory.is_some(),
             decoded: 0,
@@ -82,12 +91,25 @@ impl Room {
         self.parts().1 / buffers / size
     }
 
+    /// How many elements of `array` each of so many buffers may hold. Chunks that can be
+    /// had only whole are moved whole if nobody has said how much memory there is.
+    pub(crate) fn piece(&self, array: &Array, buffers: u64) -> u64 {
+        let size = array.layout().element_size();
+        let fits = self.elements(buffers, size);
+        match self.is_given {
+            true => fits,
+            false => fits.max(array.decoded_bytes() / 2 / size),
+        }
+    }
+
     /// The same array, moved within the room, of which its chunks take a part; fails if
     /// that leaves too little.
     pub(crate) fn tuned(&mut self, array: &Array, tuning: Tuning) -> Result<Array> {
         self.decoded = self.decoded.saturating_add(array.decoded_bytes());
         self.check()?;
-        let buffer = tuning.buffer.min(self.parts().0);
-        Ok(array.tuned(Tuning { buffer, ..tuning }))
+        Ok(array.tuned(match self.is_given {
+            true => tuning.within(self.parts().0),
+            false => tuning,
+        }))
     }
 }

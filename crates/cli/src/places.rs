@@ -302,6 +302,9 @@ pub(crate) struct Load {
     pub(crate) one_a_rank: bool,
     /// Whether values of higher ranks must come later.
     pub(crate) in_order: bool,
+    /// What chunks of the arrays take that can be had only whole: of the one at listed
+    /// places, and of others beside it.
+    pub(crate) decoded: (u64, u64),
     /// For messages.
     pub(crate) purpose: &'static str,
 }
@@ -309,14 +312,23 @@ pub(crate) struct Load {
 impl Rounds {
     /// Collective: as few as the memory allows.
     pub(crate) fn new(comm: &Comm, file: &IndexFile, memory: &Memory, load: &Load) -> Result<Self> {
-        let whole = memory.budget();
-        let share = whole.for_rank(comm);
+        let share = memory.budget().for_rank(comm);
         let per = INDEX_BYTES.saturating_add(load.record);
-        let least = LEAST.max(per.saturating_mul(2));
+        let (of_array, of_others) = load.decoded;
+        let decoded = of_array
+            .saturating_add(of_others)
+            .saturating_add(file.file.decoded_bytes());
+        let least = LEAST.max(per.saturating_mul(2)).saturating_add(decoded);
         comm.agree(share.require(least, load.purpose))?;
-        let staging = share.limit() / 4;
-        let room = (share.limit() / 16).min(2 * PIECE);
-        let each = ((share.limit() - staging - room) / per).max(1);
+        let limit = share.limit() - decoded;
+        let room = (limit / 16).min(2 * PIECE);
+        let each = ((limit - limit / 4 - room) / per).max(1);
+        // A call divides its memory among the ranks that are threads.
+        let calls = (limit / 4).saturating_add(of_array);
+        let threads = match comm.transport().shares_memory() {
+            true => comm.size() as u64,
+            false => 1,
+        };
         let told = comm.all_gather(&[file.count(), each])?;
         let each = told.chunks_exact(2).map(|rank| rank[1]).min().unwrap_or(1);
         let mut counts: Vec<u64> = told.chunks_exact(2).map(|rank| rank[0]).collect();
@@ -351,7 +363,7 @@ impl Rounds {
             counts,
             dealing,
             room,
-            staging: MemoryBudget::of(whole.limit() / 4),
+            staging: MemoryBudget::of(calls.saturating_mul(threads)),
         })
     }
 

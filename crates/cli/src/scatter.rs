@@ -79,6 +79,7 @@ impl Scatter {
                 },
                 one_a_rank: self.listed.one_a_rank(),
                 in_order: self.combine.is_none(),
+                decoded: (array.decoded_bytes(), values.decoded_bytes()),
                 purpose: "scattering",
             };
             let rounds = Rounds::new(comm, &indices, &self.listed.memory, &load)?;

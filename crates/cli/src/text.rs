@@ -9,7 +9,8 @@ use crate::memory::Room;
 use crate::ranks::until_closed;
 use crate::whole_file;
 
-/// Elements in memory at a time, at the most.
+/// Elements in memory at a time, at the most, unless it takes more to reach the end of
+/// tiles.
 const PIECE: u64 = 1 << 20;
 
 /// What is printed.
@@ -60,10 +61,9 @@ impl Lines<'_> {
             blocks.push(block);
         }
         let size = array.layout().element_size();
-        let most = self.room.elements(2, size).min(PIECE);
         let (mut bytes, mut ordered) = (Vec::new(), Vec::new());
         let mut number = 0u64;
-        for piece in Pieces::new(section, &row_major, most) {
+        for piece in self.pieces(&row_major, self.room.elements(2, size)) {
             bytes.resize((piece.count() * size) as usize, 0);
             ordered.resize(bytes.len(), 0);
             array.read_bytes(&piece, &mut bytes)?;
@@ -85,5 +85,28 @@ impl Lines<'_> {
             }
         }
         out.flush().map_err(failed)
+    }
+
+    /// Pieces of at most `most` elements in the order of the text. They end where tiles
+    /// do, so that the next one has no use for these, if that is not too far.
+    fn pieces(&self, row_major: &[usize], most: u64) -> Box<dyn Iterator<Item = Section>> {
+        let (lower, upper) = match self.section.axes().first() {
+            Some(axis) => axis.bounds(),
+            None => (0, 0),
+        };
+        let tile = self.array.layout().tile().map(|tile| tile[0]);
+        let (Some(tile), true) = (tile, lower < upper) else {
+            return Box::new(Pieces::new(self.section, row_major, most.min(PIECE)));
+        };
+        let (section, order) = (self.section.clone(), row_major.to_vec());
+        let each = (section.count() / section.shape()[0]).saturating_mul(tile);
+        let together = (PIECE / each.max(1)).max(1);
+        let count = ((upper - 1) / tile - lower / tile + 1).div_ceil(together);
+        let slabs = (0..count).map(move |slab| {
+            let first = lower / tile + slab * together;
+            let below = |tiles: u64| section.axes()[0].count_below(tiles.saturating_mul(tile));
+            section.slice(0, below(first), below(first + together))
+        });
+        Box::new(slabs.flat_map(move |slab| Pieces::new(&slab, &order, most)))
     }
 }

@@ -17,9 +17,9 @@ pub(crate) struct TuningOptions {
     /// disks, few:COUNT or weighted
     #[arg(long, value_name = "KIND", default_value = "auto")]
     domains: DomainKind,
-    /// The most memory that each rank uses for sieving
-    #[arg(long, value_name = "BYTES", default_value = "4MiB", value_parser = bytes::parse)]
-    buffer: u64,
+    /// The most memory that each rank uses for sieving [default: 4MiB]
+    #[arg(long, value_name = "BYTES", value_parser = bytes::parse)]
+    buffer: Option<u64>,
     /// The largest gap that sieving moves along [default: what costs as much as a request]
     #[arg(long, value_name = "BYTES", value_parser = bytes::parse)]
     gap: Option<u64>,

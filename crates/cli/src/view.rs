@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, Comm, Result, Tuning, shape_text};
+use outcore::{Array, Comm, Result, shape_text};
 
 use crate::memory::Memory;
 use crate::output::check_free;
@@ -171,15 +171,12 @@ impl View {
         progress: &OnceLock<Progress>,
     ) -> Result<Samples> {
         let budget = self.memory.budget().for_rank(comm);
-        let held = grid.samples() * BYTES_A_SAMPLE + grid.pixels() * BYTES_A_PIXEL;
+        let held =
+            grid.samples() * BYTES_A_SAMPLE + grid.pixels() * BYTES_A_PIXEL + array.decoded_bytes();
         let purpose = "a picture of this --size";
         comm.agree(budget.require(held.saturating_add(LEAST_PIECE), purpose))?;
         let room = budget.limit() - held;
-        let tuning = Tuning {
-            buffer: Tuning::default().buffer.min(room / 4),
-            ..Tuning::default()
-        };
-        let array = array.tuned(tuning);
+        let array = array.staged(room / 4, &budget);
         let strides = grid.strides();
         let (source, step) = if self.mean {
             (plane.section().clone(), strides)
@@ -193,7 +190,7 @@ impl View {
             plane,
             source: &source,
             step,
-            piece: (room / 2).min(MOST_PIECE),
+            piece: (room / 2).min(MOST_PIECE.max(array.decoded_bytes() / 2)),
             progress,
         };
         Samples::read(comm, &reading, grid)

@@ -16,6 +16,7 @@ use outcore_geometry::{Layout, Order, Runs, Section, shape_text};
 use outcore_storage::{Access, Store, fills_or_fails};
 use outcore_transport::Comm;
 
+use crate::budget::MemoryBudget;
 use crate::descriptor::{ArrayDescriptor, check_permutation, permuted};
 use crate::draft::{Draft, SharedDraft};
 use crate::element::{ByteOrder, Element, ElementType};
@@ -337,6 +338,17 @@ impl Array {
         }
     }
 
+    /// The same array, whose calls stage at most `most` bytes of `budget`. If nobody has
+    /// said how much that is, chunks from far away are waited for together all the same.
+    pub fn staged(&self, most: u64, budget: &MemoryBudget) -> Self {
+        let chunks = self.store.as_chunks();
+        let is_far = chunks.is_some_and(|store| store.chunks().parallel() > MANY);
+        match self.tuning.buffer {
+            None if is_far && !budget.is_given() => self.clone(),
+            _ => self.tuned(self.tuning.within(most)),
+        }
+    }
+
     /// The same array, on a storage that costs what `profile` says.
     pub fn with_profile(&self, profile: StorageProfile) -> Self {
         Self {
@@ -402,7 +414,7 @@ impl Array {
     }
 
     /// What moving sections takes beside the caller's buffers and
-    /// [`Tuning::buffer`]: a chunk as it is stored, and decoded, where chunks can be had
+    /// [`Tuning::buffer()`]: a chunk as it is stored, and decoded, where chunks can be had
     /// only whole.
     pub fn decoded_bytes(&self) -> u64 {
         match self.store.as_chunks().map(|store| store.chunks()) {
@@ -418,11 +430,10 @@ impl Array {
         let chunks = self.store.as_chunks()?.chunks();
         let size = chunks.chunk_bytes() as u64;
         // Answers from far away are waited for together.
-        let room = self.tuning.buffer.max(2 * size);
-        let usual = self.tuning.buffer == Tuning::default().buffer;
-        let room = match usual && chunks.parallel() > MANY {
-            true => room.max(MANY_CHUNKS),
-            false => room,
+        let room = self.tuning.buffer().max(2 * size);
+        let room = match self.tuning.buffer {
+            None if chunks.parallel() > MANY => room.max(MANY_CHUNKS),
+            _ => room,
         };
         self.layout.tile().map(|_| Chunked { size, room })
     }
@@ -474,7 +485,7 @@ impl Array {
     pub(crate) fn gap(&self, (start, end): (u64, u64), direction: Direction) -> u64 {
         if let (Some(device), None) = (&self.profile.device, self.tuning.gap) {
             let request = device.latency.as_secs_f64() * device.bandwidth;
-            return (request as u64).min(self.tuning.buffer);
+            return (request as u64).min(self.tuning.buffer());
         }
         let cached = self.store.cached(self.start + start, end - start);
         self.situation_of(direction, cached.unwrap_or(0.0), None)
@@ -504,7 +515,7 @@ impl Array {
             && self.tuning.strategy == Strategy::Sieving
             && !section.is_empty();
         let slices =
-            whole_slices.then(|| Slices::of(&self.layout, section, self.tuning.buffer.max(1)));
+            whole_slices.then(|| Slices::of(&self.layout, section, self.tuning.buffer().max(1)));
         let situation = |cached| self.situation_of(direction, cached, slices);
         if self.profile.device.is_some() {
             return situation(0.0);

@@ -51,6 +51,8 @@ struct Account {
     /// The budget that this one is a share of: how many shares, of how much.
     shares: u64,
     whole: u64,
+    /// Whether somebody has said how much it is.
+    is_given: bool,
 }
 
 /// Memory taken from a budget; dropping it gives it back.
@@ -63,15 +65,16 @@ pub struct Reservation {
 impl MemoryBudget {
     /// A budget of so many bytes.
     pub fn of(bytes: u64) -> Self {
-        Self::new(bytes, 1, bytes)
+        Self::new(bytes, (1, bytes), true)
     }
 
     /// A quarter of the memory that is available now.
     pub fn machine() -> Self {
-        Self::of(available_bytes().map_or(UNKNOWN, |bytes| bytes / 4))
+        let bytes = available_bytes().map_or(UNKNOWN, |bytes| bytes / 4);
+        Self::new(bytes, (1, bytes), false)
     }
 
-    fn new(limit: u64, shares: u64, whole: u64) -> Self {
+    fn new(limit: u64, (shares, whole): (u64, u64), is_given: bool) -> Self {
         let used = AtomicU64::new(0);
         Self {
             account: Arc::new(Account {
@@ -79,6 +82,7 @@ impl MemoryBudget {
                 used,
                 shares,
                 whole,
+                is_given,
             }),
         }
     }
@@ -86,6 +90,11 @@ impl MemoryBudget {
     /// The most bytes that may be reserved at a time.
     pub fn limit(&self) -> u64 {
         self.account.limit
+    }
+
+    /// Whether somebody has said how much it is: it is not that of the machine.
+    pub(crate) fn is_given(&self) -> bool {
+        self.account.is_given
     }
 
     /// The bytes that are not reserved now.
@@ -98,7 +107,8 @@ impl MemoryBudget {
     pub fn share(&self, parts: usize) -> Self {
         let parts = parts.max(1) as u64;
         let (shares, whole) = (self.account.shares, self.account.whole);
-        Self::new(self.limit() / parts, shares.saturating_mul(parts), whole)
+        let of = (shares.saturating_mul(parts), whole);
+        Self::new(self.limit() / parts, of, self.account.is_given)
     }
 
     /// What one rank may use: a share if the ranks are threads of this

@@ -169,6 +169,27 @@ impl Draft {
         Ok(Self { array, unnamed })
     }
 
+    /// Begins a native array beside the one named `name`, which will never have a name.
+    pub(crate) fn scratch(name: &str, descriptor: &ArrayDescriptor) -> Result<Self> {
+        let beside = Location::of_new(name)?;
+        let mut path = place::local(beside.path())?.into_os_string();
+        path.push(".oc");
+        let place = Location::Native(path.into());
+        let files = Temporary::begin(name, &place, descriptor)?;
+        let unnamed = Unnamed {
+            place,
+            unfinished: Unfinished::Files(files),
+            replace: false,
+        };
+        let array = Array::open_at(&unnamed.location(), Access::ReadWrite)?;
+        Ok(Self { array, unnamed })
+    }
+
+    /// Where its own files are now; `None`: it has none.
+    pub(crate) fn own_path(&self) -> Option<&Path> {
+        self.unnamed.own_path()
+    }
+
     /// Opens the unfinished array `name` again that another run has left; calls
     /// `distrust` first if what that run has written was damaged. If that fails, it stays.
     fn reopen(

@@ -49,6 +49,7 @@ mod error;
 mod execute;
 mod fill;
 mod format;
+mod freed;
 mod fresh;
 mod global;
 mod hidden_name;
@@ -63,6 +64,7 @@ mod relayout;
 mod reorder;
 mod resident;
 mod run;
+mod scratch;
 mod strategy;
 mod sweep;
 mod verify;
@@ -90,6 +92,7 @@ pub use error::{Error, Result};
 pub use fill::Fill;
 pub use format::value::json_number;
 pub use format::{Item, format_of_new, list};
+pub use freed::return_freed_memory;
 pub use global::{
     Answer, Arithmetic, Balance, BlockSource, Blocks, CacheCounts, Call, DiskOptions, DiskResident,
     Disks, GlobalArray, Located, MemoryLevels, NodeArray, OthersDisks, PendingGet, PendingPut,
@@ -123,6 +126,7 @@ pub use relayout::{Relayout, RelayoutJob, RelayoutOutput};
 pub use reorder::reorder;
 pub use resident::PeakMemory;
 pub use run::{check_launch, default_ranks, run, under_launcher};
+pub use scratch::Scratch;
 pub use strategy::choose::Estimate;
 pub use strategy::profile::{Cost, StorageProfile};
 pub use strategy::{Direction, Strategy, Tuning};

@@ -126,7 +126,7 @@ fn tunings() -> impl Strategy<Value = Tuning> {
     (0..MoveBy::ALL.len(), buffer, gap, any::<bool>()).prop_map(
         |(at, buffer, gap, whole_slices)| Tuning {
             strategy: MoveBy::ALL[at],
-            buffer,
+            buffer: Some(buffer),
             gap,
             whole_slices,
         },

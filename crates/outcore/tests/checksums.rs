@@ -63,7 +63,7 @@ fn flip(directory: &Path, file: &str, at: u64, bit: u8) {
 fn method(which: usize) -> Tuning {
     Tuning {
         strategy: [Method::Auto, Method::Direct, Method::Sieving][which % 3],
-        buffer: 300,
+        buffer: Some(300),
         ..Tuning::default()
     }
 }

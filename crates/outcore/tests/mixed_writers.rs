@@ -35,7 +35,7 @@ fn neighbours_of_every_strategy_keep_their_elements() {
             scope.spawn(move || {
                 let array = array.tuned(Tuning {
                     strategy,
-                    buffer: 4096,
+                    buffer: Some(4096),
                     gap: Some(4096),
                     ..Tuning::default()
                 });

@@ -26,7 +26,7 @@ fn took(model: DeviceModel, section: &str, direction: Direction, strategy: Strat
         .with_profile(StorageProfile::of(&model))
         .tuned(Tuning {
             strategy,
-            buffer: 256 << 10,
+            buffer: Some(256 << 10),
             ..Tuning::default()
         });
     let section = array.section(section).unwrap();

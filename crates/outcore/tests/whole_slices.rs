@@ -56,7 +56,7 @@ fn requests_are_those_of_the_thesis() {
     });
     let slices = array.tuned(Tuning {
         strategy: Strategy::Sieving,
-        buffer: 16 * 2048 * 4,
+        buffer: Some(16 * 2048 * 4),
         whole_slices: true,
         ..Tuning::default()
     });
@@ -101,7 +101,7 @@ fn a_window_that_is_covered_is_not_read_before() {
     let array = Array::in_store("rows", &descriptor, store.clone()).unwrap();
     let tuning = Tuning {
         strategy: Strategy::Sieving,
-        buffer: 2 * 6 * 8,
+        buffer: Some(2 * 6 * 8),
         whole_slices: true,
         ..Tuning::default()
     };
@@ -112,7 +112,7 @@ fn a_window_that_is_covered_is_not_read_before() {
     // A buffer that holds less than a slice still cuts between elements.
     store.reset();
     let narrow = array.tuned(Tuning {
-        buffer: 20,
+        buffer: Some(20),
         ..tuning
     });
     let section = array.section("1:3, ::2").unwrap();

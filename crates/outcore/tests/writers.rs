@@ -21,7 +21,7 @@ const WRITER: &str = "OUTCORE_TEST_WRITER";
 fn tuned(array: &Array, strategy: Strategy) -> Array {
     array.tuned(Tuning {
         strategy,
-        buffer: 1000,
+        buffer: Some(1000),
         gap: Some(1 << 20),
         ..Tuning::default()
     })
@@ -226,7 +226,7 @@ fn collective_writes_beside_a_process() {
         let other = std::sync::Mutex::new(Writer::start(1, strategy, name));
         outcore::run(2, |comm| {
             let array = all.tuned(Tuning {
-                buffer: 16 << 10,
+                buffer: Some(16 << 10),
                 gap: Some(1 << 20),
                 ..Tuning::default()
             });

@@ -14,6 +14,12 @@ pub trait Blocks<T>: Sync {
     /// Writes a block.
     fn store(&self, place: Place, values: &[T]) -> Result<()>;
 
+    /// What reading or writing a block takes besides its buffer: a chunk as it is
+    /// stored, and decoded, where chunks can be had only whole.
+    fn decoded_bytes(&self) -> u64 {
+        0
+    }
+
     /// Returns when what this rank's files hold is on their disk.
     fn sync(&self) -> Result<()> {
         Ok(())

@@ -88,9 +88,11 @@ pub fn contract<T: Number>(
     tasks: &dyn Tasks,
     resources: &Resources<'_>,
 ) -> Result<Contracted> {
-    let budget = resources.enough(comm, "the contraction", |_| least_memory::<T>(contraction))?;
-    let size = size_of::<T>() as u64;
-    let (least, pair) = (least_memory::<T>(contraction), 2 * largest(contraction));
+    let chunks = [tensors.output, tensors.left, tensors.right].map(Blocks::decoded_bytes);
+    let chunks = chunks.into_iter().fold(0, u64::saturating_add);
+    let least = least_memory::<T>(contraction).saturating_add(chunks);
+    let budget = resources.enough(comm, "the contraction", |_| least)?;
+    let (size, pair) = (size_of::<T>() as u64, 2 * largest(contraction));
     // 1. A quarter of what is not needed is for the results of groups, of which all
     // ranks must have the same; the rest is for blocks.
     let (output, free) = (contraction.output(), (budget.limit() - least) / size);

@@ -149,6 +149,10 @@ impl<T: Element> Blocks<T> for FileBlocks {
         array.write(&section, values)
     }
 
+    fn decoded_bytes(&self) -> u64 {
+        self.arrays().map(Array::decoded_bytes).max().unwrap_or(0)
+    }
+
     fn sync(&self) -> Result<()> {
         self.arrays().try_for_each(Array::sync)
     }

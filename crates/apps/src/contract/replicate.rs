@@ -24,7 +24,7 @@ pub fn replicate<T: Number>(
     directory: &Path,
     resources: &Resources<'_>,
 ) -> Result<FileBlocks> {
-    let need = copy_memory::<T>(tensor);
+    let need = copy_memory::<T>(tensor).saturating_add(source.decoded_bytes());
     let budget = resources.enough(comm, "replication", |_| need)?;
     let _memory = comm.agree(budget.reserve(need, "replication"))?;
     let copied = || {

@@ -129,7 +129,10 @@ fn copy_own<T: Number>(
     target: &dyn Blocks<T>,
     resources: &Resources<'_>,
 ) -> Result<()> {
-    let need = copy_memory::<T>(tensor);
+    let chunks = source
+        .decoded_bytes()
+        .saturating_add(target.decoded_bytes());
+    let need = copy_memory::<T>(tensor).saturating_add(chunks);
     let budget = resources.enough(comm, "copying blocks", |_| need)?;
     let _memory = comm.agree(budget.reserve(need, "copying blocks"))?;
     let cuts = tensor.cuts(comm.size());

@@ -7,7 +7,7 @@ use outcore::{
 use super::compare::{Differences, Peak, Tolerance, compare};
 use crate::resources::Resources;
 use crate::stats::Part;
-use crate::stats::walk::{position, staged_within};
+use crate::stats::walk::position;
 
 /// The bytes of a piece where both files have one order, and where not: pieces
 /// must be long along the fastest axes of both then.
@@ -102,7 +102,7 @@ pub fn diff(
     let budget = resources.enough(comm, PURPOSE, |_| beside + LEAST)?;
     // A quarter is for what strategies stage, of one array at a time.
     let room = budget.limit() - beside;
-    let arrays = [left, right].map(|side| staged_within(side.part.array, room));
+    let arrays = [left, right].map(|side| side.part.array.staged(room / 4, &budget));
     let sides = (
         &Side {
             part: Part {

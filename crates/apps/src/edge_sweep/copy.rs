@@ -20,7 +20,7 @@ pub fn copy_nodes(
 ) -> Result<()> {
     check_nodes(source)?;
     check_alike(source, target)?;
-    let room = Room::of(comm, source, resources)?;
+    let room = Room::of(comm, (source, &[target]), resources)?;
     match source.element_type() {
         ElementType::F32 => copy::<f32>(comm, (source, target), room.piece),
         _ => copy::<f64>(comm, (source, target), room.piece),

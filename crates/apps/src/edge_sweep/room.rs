@@ -5,6 +5,7 @@
 //! | a sixteenth, at most 1 MiB | pieces of edges and nodes that are read and copied |
 //! | a sixteenth, at most 1 MiB | a window of the nodes, where values of all ranks meet; a quarter if they come in messages |
 //! | an eighth at most | what a schedule says about every window |
+//! | before all, two chunks of each array that can be had only whole | as they are stored, and decoded |
 //! | the rest | a slab: its edges, the numbers of its nodes, their schedule and values |
 //!
 //! A file of many nodes has larger windows, so that what is said about all of
@@ -45,8 +46,12 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Collective: for sweeps over nodes like these.
-    pub(super) fn of(comm: &Comm, nodes: &Array, resources: &Resources<'_>) -> Result<Self> {
+    /// Collective: for sweeps over nodes like these, and what goes with them.
+    pub(super) fn of(
+        comm: &Comm,
+        (nodes, others): (&Array, &[&Array]),
+        resources: &Resources<'_>,
+    ) -> Result<Self> {
         let record = nodes.shape()[1..].iter().product::<u64>();
         let record = record.saturating_mul(nodes.layout().element_size()).max(1);
         let bytes = nodes.shape()[0].saturating_mul(record);
@@ -57,8 +62,20 @@ impl Room {
         let least = LEAST
             .max(tabled as u64 + 1)
             .max(record.saturating_mul(256 * parts));
+        let of_nodes = nodes.decoded_bytes();
+        let others = others.iter().map(|array| array.decoded_bytes());
+        let chunks = others.fold(of_nodes, u64::saturating_add);
+        let least = least.saturating_add(chunks);
         let budget = resources.enough(comm, "the sweep over edges", |_| least)?;
-        Ok(Self::within(budget.limit(), (bytes, record), comm, parts))
+        let limit = budget.limit() - chunks;
+        let room = Self::within(limit, (bytes, record), comm, parts);
+        // A call divides its budget among the threads.
+        let threads = if shared { comm.size() as u64 } else { 1 };
+        let calls = of_nodes.saturating_mul(threads);
+        Ok(Self {
+            calls: MemoryBudget::of(room.calls.limit().saturating_add(calls)),
+            ..room
+        })
     }
 
     fn within(limit: u64, (bytes, record): (u64, u64), comm: &Comm, parts: u64) -> Self {

@@ -64,7 +64,7 @@ pub fn sweep_edges(
         )));
     }
     // 2. What the memory is for.
-    let room = Room::of(comm, values[0], resources)?;
+    let room = Room::of(comm, (values[0], &[values[1], edges]), resources)?;
     let steps = Steps {
         comm,
         edges,

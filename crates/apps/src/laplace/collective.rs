@@ -122,9 +122,16 @@ impl SharedFiles<'_> {
         which.map_or(self.source, |which| self.results[which])
     }
 
-    /// The least that a collective call takes on a rank.
+    /// The least that a collective call takes on a rank, without its chunks.
     fn least_staging(&self) -> u64 {
-        2 * self.source.collective().least_memory(self.comm.size())
+        let least = self.source.collective().least_memory(self.comm.size());
+        2 * (least - self.source.decoded_bytes())
+    }
+
+    /// What chunks take that can be had only whole, of one array at a time.
+    fn decoded(&self) -> u64 {
+        let all = std::iter::once(self.source).chain(self.results.iter().copied());
+        all.map(Array::decoded_bytes).max().unwrap_or(0)
     }
 
     /// The largest block of such cuts.
@@ -346,6 +353,7 @@ impl Files for SharedFiles<'_> {
         let staging = PLANS.saturating_mul(self.least_staging());
         self.buffers::<T>(&block, turn.sweeps)
             .saturating_add(staging)
+            .saturating_add(self.decoded())
     }
 
     fn run<T: Float>(
@@ -357,7 +365,10 @@ impl Files for SharedFiles<'_> {
         // 1. All ranks cut alike.
         let limit = self.comm.all_reduce(&[budget.limit()], Op::Min)?[0];
         let staging = STAGING.min(limit / 8 / PLANS).max(self.least_staging());
-        let cuts = self.cuts::<T>(turn.sweeps, limit.saturating_sub(PLANS * staging));
+        let cuts = self.cuts::<T>(
+            turn.sweeps,
+            limit.saturating_sub(PLANS * staging + self.decoded()),
+        );
         let ranks = self.comm.size() as u64;
         let blocks: u64 = cuts.iter().product();
         let rounds = blocks.div_ceil(ranks);
@@ -365,6 +376,7 @@ impl Files for SharedFiles<'_> {
         let _memory = self
             .comm
             .agree(budget.reserve(self.buffers::<T>(&block, turn.sweeps), PURPOSE))?;
+        let staging = staging + self.decoded();
         let staging = match self.comm.transport().shares_memory() {
             true => MemoryBudget::of(staging.saturating_mul(ranks)),
             false => MemoryBudget::of(staging),

@@ -18,7 +18,8 @@ use crate::resources::Resources;
 use crate::slab_writer::depth;
 
 /// Collective: does the sweeps of `problem` on `source`, which stays as it is.
-/// The result is in the one of `results` that [`Solution::holder`] names; there
+/// The result is in the one of `results` that [`Solution::holder`] names, the first
+/// unless fewer sweeps than asked for were enough; there
 /// must be two unless there is only one sweep or `fuse` takes all in one pass.
 ///
 /// ```

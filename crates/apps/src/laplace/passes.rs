@@ -92,10 +92,13 @@ pub(super) fn iterate<T: Float>(
         holder: 0,
     };
     let mut from = None;
+    // So that the last pass ends in the first of them.
+    let before = problem.sweeps.div_ceil(fused).saturating_sub(1) as usize % results;
+    let first = (results - before) % results;
     while solution.sweeps < problem.sweeps {
         let turn = Turn {
             from,
-            to: from.map_or(0, |from| (from + 1) % results),
+            to: from.map_or(first, |from| (from + 1) % results),
             sweeps: fused.min(problem.sweeps - solution.sweeps),
         };
         files.prepare(turn)?;
@@ -118,7 +121,7 @@ pub(super) fn iterate<T: Float>(
 fn need<T: Float>(files: &impl Files, sweeps: u64, fused: u64) -> u64 {
     // From the source into a result, and from each into the next.
     let results = files.results();
-    let ways = std::iter::once((None, 0)).chain((0..results).map(|k| (Some(k), (k + 1) % results)));
+    let ways = (0..results).flat_map(|k| [(None, k), (Some(k), (k + 1) % results)]);
     // The last pass does what is left; its boxes are narrower, which may take
     // more, since a piece of each row must be picked.
     let turns =

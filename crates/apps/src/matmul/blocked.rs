@@ -11,7 +11,6 @@ use std::ops::Range;
 
 use outcore::{
     Array, AxisSection, Comm, Error, MemoryBudget, Op, Result, Section, Sweep, SweepOrder, Tile,
-    Tuning,
 };
 
 use super::blocking::{Blocking, Kept, STAGING, Situation};
@@ -37,6 +36,7 @@ pub(super) fn multiply<T: Number>(
         ranks: comm.size() as u64,
         threads: threads_of_rank(comm)?,
         limit: comm.all_reduce(&[limit], Op::Min)?[0],
+        decoded: [product.a, product.b, product.c].map(Array::decoded_bytes),
     };
     let threads = comm.all_reduce(&[situation.threads as u64], Op::Max)?[0];
     let planned = Situation {
@@ -82,7 +82,8 @@ impl Blocks<'_> {
         let size = size_of::<T>() as u64;
         let extents = [h, w, self.blocking.depth];
         let kernel = scratch::<T>(extents, self.situation.threads);
-        let _memory = self.budget.reserve(kernel + h * w * size, PURPOSE)?;
+        let held = kernel + h * w * size + self.product.c.decoded_bytes();
+        let _memory = self.budget.reserve(held, PURPOSE)?;
         let mut values = zeros::<T>((h * w) as usize)?;
         let c = within(self.product.c);
         let mut kept: (Option<Tile<T>>, Option<Tile<T>>) = (None, None);
@@ -256,11 +257,7 @@ pub(super) fn by_rows(array: &Array) -> bool {
 
 /// The array, moved with little memory besides buffers.
 pub(super) fn within(array: &Array) -> Array {
-    let tuning = array.tuning();
-    array.tuned(Tuning {
-        buffer: tuning.buffer.min(STAGING),
-        ..tuning
-    })
+    array.tuned(array.tuning().within(STAGING))
 }
 
 /// A panel as the kernel takes it.
@@ -285,7 +282,7 @@ mod tests {
     use std::sync::Arc;
 
     use outcore::storage::{CountedStore, MemoryStore};
-    use outcore::{ArrayDescriptor, ElementType, Strategy};
+    use outcore::{ArrayDescriptor, ElementType, Strategy, Tuning};
 
     use super::*;
 
@@ -336,6 +333,7 @@ mod tests {
                         ranks: ranks as u64,
                         threads: threads_of_rank(comm)?,
                         limit: resources.budget.for_rank(comm).limit(),
+                        decoded: [0; 3],
                     })
                 });
                 let situation = situations.unwrap()[0];

@@ -51,6 +51,8 @@ pub(super) struct Situation {
     pub(super) threads: usize,
     /// The bytes that a rank may have.
     pub(super) limit: u64,
+    /// What chunks of `A`, of `B` and of `C` take that can be had only whole.
+    pub(super) decoded: [u64; 3],
 }
 
 /// The operand whose panel stays for the next block.
@@ -173,6 +175,12 @@ impl Blocking {
             .saturating_mul(self.panels(situation));
         let of_a = if self.kept == Kept::A { down } else { all }.clamp(1, 2);
         let of_b = if self.kept == Kept::B { across } else { all }.clamp(1, 2);
+        // Deep panels of two blocks are read at a time, of others those of one sweep.
+        let (sweeps_of_a, sweeps_of_b) = match self.panels(situation) {
+            1 => (of_a, of_b),
+            _ => (1, 1),
+        };
+        let [chunks_of_a, chunks_of_b, chunks_of_c] = situation.decoded;
         let depth = [h, w, self.depth];
         let parts = [
             block,
@@ -182,6 +190,9 @@ impl Blocking {
             right.min(STAGING).saturating_mul(of_b),
             block.min(STAGING),
             scratch::<T>(depth, situation.threads),
+            chunks_of_a.saturating_mul(sweeps_of_a),
+            chunks_of_b.saturating_mul(sweeps_of_b),
+            chunks_of_c,
         ];
         parts.into_iter().fold(0, u64::saturating_add)
     }
@@ -243,6 +254,7 @@ mod tests {
             ranks,
             threads: 1,
             limit,
+            decoded: [0; 3],
         }
     }
 

@@ -112,7 +112,12 @@ pub(super) fn multiply<T: Number>(
         ranks,
         threads: comm.all_reduce(&[threads as u64], Op::Max)?[0] as usize,
         by_rows: by_rows(product.c),
-        staging: 2 * product.c.collective().least_memory(comm.size()),
+        staging: [product.a, product.b, product.c]
+            .into_iter()
+            .fold(0, |most, array| {
+                let least = array.collective().least_memory(comm.size());
+                most.max((2 * least).saturating_sub(array.decoded_bytes()))
+            }),
     };
     let limit = comm.all_reduce(&[limit], Op::Min)?[0];
     let block = sizes.choose::<T>(limit);

@@ -11,7 +11,7 @@ use outcore::{Comm, Error, Pieces, Result, Section, dispatch};
 
 use super::number::{CHUNK, Number};
 use super::summary::Chunk;
-use super::walk::{Part, staged_within};
+use crate::part::Part;
 use crate::resources::Resources;
 
 /// The bytes of a piece.
@@ -178,7 +178,7 @@ pub fn along(
     let budget = resources.enough(comm, PURPOSE, |_| beside + 4 * (each + size))?;
     // A half for results, a quarter for a piece and one for what a strategy stages.
     let room = budget.limit() - beside;
-    let array = staged_within(part.array, room);
+    let array = part.array.staged(room / 4, &budget);
     let part = &Part {
         array: &array,
         section: part.section,

@@ -26,9 +26,9 @@ mod summary;
 mod value;
 pub(crate) mod walk;
 
+pub use crate::part::Part;
 pub use along::{Moments, along, check_axes};
 pub use histogram::{Bins, Histogram};
 pub use pass::{Answer, Question, stats};
 pub use summary::{Extreme, Summary};
 pub use value::Value;
-pub use walk::Part;

@@ -5,7 +5,8 @@ use outcore::{Array, Comm, ElementType, Error, Op, Result, Section, dispatch};
 use super::histogram::{Bins, Histogram};
 use super::number::{CHUNK, Number};
 use super::summary::{Extreme, Summary};
-use super::walk::{Part, number, position, staged_within};
+use super::walk::{number, position};
+use crate::part::Part;
 use crate::resources::Resources;
 
 /// The bytes of a piece: it stays in the processor's second cache.
@@ -178,7 +179,7 @@ impl<'a> Reader<'a> {
             part,
             shape: positions.shape(),
             share,
-            array: staged_within(part.array, room),
+            array: part.array.staged(room / 4, &budget),
             most: (bytes.min(room - room / 4) / size).max(1),
         })
     }

@@ -31,7 +31,7 @@ fn moved(section: &str, direction: Direction, strategy: Strategy) -> Result<Move
     let file = LocalFile::new(ROWS, COLUMNS)?;
     let array = file.array.tuned(Tuning {
         strategy,
-        buffer: BUFFER_COLUMNS * ROWS * 4,
+        buffer: Some(BUFFER_COLUMNS * ROWS * 4),
         whole_slices: strategy == Strategy::Sieving,
         ..Tuning::default()
     });

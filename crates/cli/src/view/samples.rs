@@ -4,7 +4,8 @@
 //! memory, and adds what it reads to the sums of the samples; those of all ranks
 //! are added up in the end. Without means each sample is the sum of one element.
 
-use outcore::{Array, Comm, ElementType, Error, Op, Pieces, Result, Section, divide, f16};
+use outcore::{Array, Comm, ElementType, Op, Result, Section, f16};
+use outcore_apps::Part;
 
 use super::grid::Grid;
 use super::plane::Plane;
@@ -69,14 +70,15 @@ impl Reading<'_> {
         (sums, counts): (&mut [f64], &mut [f64]),
         columns: usize,
     ) -> Result<()> {
-        let layout = self.array.layout();
-        let (order, size) = (layout.slowest_first(), layout.element_size());
+        let size = self.array.layout().element_size();
         let kind = self.array.element_type();
-        let positions = Section::whole(&self.source.shape());
-        let positions = positions.map_err(|error| Error::Invalid(error.to_string()))?;
-        let own = &divide(&positions, order, comm.size() as u64)[comm.rank()];
+        let part = Part {
+            array: self.array,
+            section: self.source,
+        };
+        let own = part.share(&part.positions()?, comm.rank(), comm.size());
         let mut bytes = Vec::new();
-        for piece in Pieces::new(own, order, self.piece / size) {
+        for piece in part.pieces(&own, self.piece / size) {
             bytes.resize((piece.count() * size) as usize, 0);
             self.array
                 .read_bytes(&self.source.select(&piece), &mut bytes)?;

@@ -242,3 +242,42 @@ fn any_number_of_sweeps_is_refused_or_done() {
     let told = place.ok(&format!("laplace in.oc y.oc --sweeps {most} --tolerance 0"));
     assert!(told.starts_with("2 sweeps of 9x9 f32 in 1 pass;"), "{told}");
 }
+
+/// What passes go to and fro between stays out of a file of others.
+#[test]
+fn a_result_takes_no_more_of_a_file_than_it_has() {
+    let place = Place::new();
+    place.ok("create in.npy --shape 200x300 --type f64 --fill random");
+    place.ok("mesh edges.npy nodes.npy --nodes 60000");
+    place.ok("create all.h5:/first --shape 10 --type f64 --fill 1");
+    let len = || place.bytes("all.h5").len();
+    for (number, line) in [
+        "laplace in.npy % --sweeps 5 --fuse 1",
+        "laplace in.npy % --sweeps 6 --fuse 1 --ranks 2",
+        "laplace in.npy % --sweeps 90 --fuse 1 --tolerance 0.1",
+        "fft in.npy % --real --memory 256KiB",
+        "edge-sweep edges.npy nodes.npy % --steps 2",
+        "edge-sweep edges.npy nodes.npy % --steps 3 --ranks 2",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let before = len();
+        let name = format!("all.h5:/g/r{number}");
+        place.ok(&line.replace('%', &name));
+        let grown = len() - before;
+        assert!(grown < 480_000 + (64 << 10), "{line}: {grown} bytes");
+        place.ok(&line.replace('%', "here.npy --force"));
+        place.ok(&format!("convert {name} back.npy --force"));
+        assert!(place.npy("back.npy") == place.npy("here.npy"), "{line}");
+    }
+    let names = [
+        "all.h5",
+        "back.npy",
+        "edges.npy",
+        "here.npy",
+        "in.npy",
+        "nodes.npy",
+    ];
+    assert_eq!(place.names(), names);
+}

@@ -182,3 +182,57 @@ fn an_element_takes_no_whole_chunk() {
     place.ok("create big.zarr --shape 67108864 --type f32 --chunks 67108864 --fill 1");
     stays_below(&place, MIB, &["read big.zarr 1234567"]);
 }
+
+/// The least that a refusal names, as an option wants it; the message rounds it.
+#[cfg(target_os = "linux")]
+fn named(message: &str) -> u64 {
+    let least = message.split_once("at least ").map(|(_, rest)| rest);
+    let mut words = least.unwrap_or_else(|| panic!("{message}")).split(' ');
+    let number: f64 = words
+        .next()
+        .and_then(|word| word.parse().ok())
+        .expect(message);
+    let unit = match words.next() {
+        Some("KiB") => 1024.0,
+        Some("MiB") => MIB as f64,
+        Some("GiB") => 1024.0 * MIB as f64,
+        _ => 1.0,
+    };
+    (number * 1.01 * unit) as u64
+}
+
+/// What commands say they need at least is enough, and what they take.
+#[cfg(target_os = "linux")]
+#[test]
+fn large_chunks_are_in_the_least_memory_of_every_command() {
+    let place = Place::new();
+    place.ok("create big.zarr --shape 2048x4096 --type f32 --fill index --codec zstd:1 --chunks 1024x4096");
+    place.ok("create wide.zarr --shape 4x1048576 --type f32 --fill index --codec zstd:1 --chunks 4x1048576");
+    place.ok("create tall.zarr --shape 1048576x4 --type f32 --fill index --codec zstd:1 --chunks 1048576x4");
+    place.ok(
+        "create line.zarr --shape 8388608 --type f64 --fill index --codec zstd:1 --chunks 4194304",
+    );
+    place.ok("create i.npy --shape 262144 --type u32 --fill index");
+    place.ok("gather line.zarr --indices i.npy -o v.npy");
+    for ranks in [1, 3] {
+        for line in [
+            "median big.zarr out.oc --window 3x3 --force",
+            "laplace big.zarr out.oc --sweeps 2 --force",
+            "laplace big.zarr out.oc --sweeps 2 --io collective --force",
+            "fft big.zarr out.oc --force",
+            "adi big.zarr out.oc --steps 1 --force",
+            "matmul wide.zarr tall.zarr out.oc --force",
+            "matmul wide.zarr tall.zarr out.oc --form gaxpy --force",
+            "gather line.zarr --indices i.npy -o w.npy --force",
+            "scatter line.zarr --indices i.npy --values v.npy",
+            "view big.zarr -o out.png --size 64 --force",
+            "view big.zarr -o out.png --size 64 --mean --force",
+        ] {
+            let line = format!("{line} --ranks {ranks}");
+            let least = named(&place.fails(1, &format!("{line} --memory 4MiB")));
+            assert!(least >= 32 * MIB, "{line}: {} MiB", least / MIB);
+            stays_below(&place, least, &[&line]);
+        }
+    }
+    assert!(place.npy("w.npy") == place.npy("v.npy"));
+}

@@ -258,6 +258,31 @@ fn round_trips(client: &Client, at: &str) {
         let found = client.ok(&format!("read|raw:{at}/x.bin{raw}|{section}"));
         assert_eq!(found, expected, "raw [{section}]");
     }
+    // Applications that go to and fro between arrays.
+    client.ok("create|plate.npy|--shape|40x50|--type|f64|--fill|random");
+    for (line, name) in [
+        ("laplace|plate.npy|%|--sweeps|5|--fuse|2", "hot.zarr"),
+        (
+            "laplace|plate.npy|%|--sweeps|4|--fuse|2|--ranks|2",
+            "warm.zarr",
+        ),
+        (
+            "laplace|plate.npy|%|--sweeps|90|--fuse|1|--tolerance|0.1",
+            "even.zarr",
+        ),
+        ("fft|plate.npy|%|--real|--memory|64KiB", "real.zarr"),
+        ("adi|plate.npy|%|--steps|2", "heat.zarr"),
+    ] {
+        client.ok(&line.replace('%', &format!("{at}/{name}")));
+        client.ok(&line.replace('%', "here.npy"));
+        client.ok(&format!("convert|{at}/{name}|back.npy|--force"));
+        assert_eq!(
+            client.place.npy("back.npy"),
+            client.place.npy("here.npy"),
+            "{line}"
+        );
+        std::fs::remove_file(client.place.path("here.npy")).unwrap();
+    }
     // What is there already, and what objects cannot do.
     let own = format!("create|{at}/x.oc|--shape|4|--type|f32");
     client.fails(&own, &["x.oc", "file system"]);
@@ -269,6 +294,34 @@ fn round_trips(client: &Client, at: &str) {
     let write = format!("write|{at}/x.npy|0, 0|--fill|1");
     client.fails(&write, &["x.npy", "replaced as a whole"]);
     client.fails(&format!("create|{at}|--shape|4|--type|f32"), &["bucket"]);
+}
+
+/// Pieces are made of whole chunks: none is fetched or put twice.
+#[test]
+fn each_chunk_is_moved_once() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    let make = "--shape|40x400x400|--type|f32|--chunks|20x100x200|--codec|zstd:1";
+    client.ok("create|t.npy|--shape|40x400x400|--type|f32|--fill|index");
+    // As many requests as with room for all of it.
+    let [all, few] = ["512MiB", "12MiB"].map(|memory| {
+        let array = format!("s3://bucket/{memory}.zarr");
+        let lines = [
+            &format!("create|{array}|{make}|--fill|index"),
+            &format!("read|{array}|-o|back.npy|--force"),
+            &format!("write|{array}|--from|t.npy"),
+            &format!("view|{array}|7, :, :|-o|t.png|--mean|--force"),
+        ];
+        let requests = lines.map(|line| {
+            let before = server.requests();
+            client.ok(&format!("{line}|--memory|{memory}"));
+            server.requests() - before
+        });
+        client.ok(&format!("read|{array}|-o|back.npy|--force"));
+        assert!(client.place.npy("back.npy") == client.place.npy("t.npy"));
+        requests
+    });
+    assert_eq!(few, all);
 }
 
 /// Web servers, the other protocols, and files with their address.

@@ -143,7 +143,7 @@ impl Collective<'_> {
 
     /// The bytes of memory that any call of so many ranks can do with on each.
     pub fn least_memory(&self, ranks: usize) -> u64 {
-        least_memory(ranks as u64, self.array.layout().element_size())
+        least_memory(ranks as u64, self.array).saturating_add(self.array.decoded_bytes())
     }
 
     /// Collective: plans to move the section of each rank. The plan can be
@@ -244,8 +244,11 @@ impl Collective<'_> {
         before: Result<()>,
     ) -> Result<CollectivePlan> {
         let budget = self.budget.as_ref().map(|budget| budget.for_rank(comm));
-        let limit = budget.as_ref().map(MemoryBudget::free);
-        let limit = limit.unwrap_or(self.array.tuning().buffer);
+        // A plan that is kept holds no chunks: they come and go with each execution.
+        let decoded = self.array.decoded_bytes();
+        let free = |budget: &MemoryBudget| budget.free().saturating_sub(decoded);
+        let limit = budget.as_ref().map(free);
+        let limit = limit.unwrap_or(self.array.tuning().buffer());
         let own = before.and_then(|()| {
             Domains::check(self.domains, self.array)?;
             Ok((self.request(section)?, limit))
@@ -258,7 +261,7 @@ impl Collective<'_> {
             Some(budget) => {
                 let (need, least) = body.need();
                 let purpose = "a collective call";
-                let enough = budget.require(least, purpose);
+                let enough = budget.require(least.saturating_add(decoded), purpose);
                 Some(comm.agree(enough.and_then(|()| budget.reserve(need, purpose)))?)
             }
         };
@@ -298,10 +301,14 @@ impl Collective<'_> {
             (CollectiveWay::Auto, chosen) => chosen.map_or(CollectiveWay::TwoPhase, |it| it.way),
             (way, _) => way,
         };
-        if let CollectiveWay::Independent(strategy) = way
-            && let Some(alone) = Independent::new(comm, self.array, direction, strategy, &survey)?
-        {
-            return Ok(Body::Independent(Box::new(alone)));
+        if let CollectiveWay::Independent(strategy) = way {
+            let array = match &self.budget {
+                Some(budget) => self.array.staged(survey.limit, budget),
+                None => self.array.clone(),
+            };
+            if let Some(alone) = Independent::new(comm, array, direction, strategy, &survey)? {
+                return Ok(Body::Independent(Box::new(alone)));
+            }
         }
         // Without messages there is nothing that input and output could overlap.
         let phases = match (self.phases, self.carrier) {
@@ -329,7 +336,7 @@ impl Collective<'_> {
         section: &Section,
         direction: Direction,
     ) -> Result<Vec<CollectiveEstimate>> {
-        let limit = self.array.tuning().buffer;
+        let limit = self.array.tuning().buffer();
         let own = self.request(section).map(|request| (request, limit));
         let survey = survey(
             comm,

@@ -33,7 +33,7 @@ impl Independent {
     /// and so on all ranks, if what each must write is not few regular parts.
     pub(super) fn new(
         comm: &Comm,
-        array: &Array,
+        array: Array,
         direction: Direction,
         strategy: Strategy,
         survey: &Survey,
@@ -65,7 +65,7 @@ impl Independent {
         };
         let array = array.tuned(Tuning {
             strategy,
-            buffer: tuning.buffer.min(survey.limit),
+            buffer: tuning.buffer.map(|buffer| buffer.min(survey.limit)),
             ..tuning
         });
         Ok(Some(Self { own, parts, array }))
@@ -83,7 +83,7 @@ impl Independent {
 
     /// The memory that it takes.
     pub(super) fn need(&self) -> u64 {
-        self.array.tuning().buffer
+        self.array.tuning().buffer()
     }
 
     /// Reads into `buffer`.

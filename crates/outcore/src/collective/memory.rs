@@ -9,6 +9,7 @@
 //! they come to the same window.
 
 use super::coverage::MOST;
+use crate::array::Array;
 
 /// What the memory of a call depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +27,27 @@ pub(super) struct Need {
     pub(super) domains: u64,
     /// The bytes of an element.
     pub(super) element: u64,
+    /// The bytes of the smallest window that makes sense.
+    pub(super) smallest: u64,
 }
 
 /// What a request takes besides its bytes: lists of rounds and messages.
 const EACH: u64 = 512;
 
-/// What any collective call of so many ranks can do with, for elements of so many
-/// bytes.
-pub(crate) fn least_memory(ranks: u64, element: u64) -> u64 {
+/// A chunk that can be had only whole is decoded for every window of it: at most so
+/// often.
+const TIMES: u64 = 32;
+
+/// The bytes of the smallest window of `array` that makes sense.
+pub(super) fn smallest_window(array: &Array) -> u64 {
+    let element = array.layout().element_size().max(1);
+    let part = array.decoded_bytes() / 2 / TIMES;
+    (part / element).max(1) * element
+}
+
+/// What any collective call of so many ranks can do with, for `array`, without what
+/// its chunks take.
+pub(crate) fn least_memory(ranks: u64, array: &Array) -> u64 {
     let need = Need {
         images: 2,
         depth: ranks,
@@ -41,7 +55,8 @@ pub(crate) fn least_memory(ranks: u64, element: u64) -> u64 {
         unpacked: u64::MAX,
         requests: ranks,
         domains: ranks,
-        element,
+        element: array.layout().element_size(),
+        smallest: smallest_window(array),
     };
     need.least()
 }
@@ -86,7 +101,7 @@ impl Need {
 
     /// The least with which it works.
     pub(super) fn least(&self) -> u64 {
-        self.of(self.element)
+        self.of(self.smallest)
     }
 
     /// The largest window of at most `most` bytes that fits in `limit`: whole
@@ -118,6 +133,7 @@ mod tests {
             requests: 7,
             domains: 4,
             element: 8,
+            smallest: 8,
         };
         assert_eq!(need.window(need.least(), 1 << 20), 8);
         assert_eq!(need.window(0, 1 << 20), 8);

@@ -193,6 +193,7 @@ fn need<'a>(
         requests: requests as u64,
         domains: touched as u64,
         element,
+        smallest: element,
     }
 }
 

@@ -4,7 +4,7 @@ use outcore_transport::Comm;
 
 use super::domains::{Domains, Piece};
 use super::kind::DomainKind;
-use super::memory::Need;
+use super::memory::{Need, smallest_window};
 use super::moved::Moved;
 use super::parties::{Group, Parties};
 use super::request::Request;
@@ -120,6 +120,7 @@ impl TwoPhase {
         let longest = domains.longest();
         let most = most.min(longest);
         need.images = if phases == Phases::Pipelined { 2 } else { 1 };
+        need.smallest = smallest_window(array).min(longest).max(need.element);
         if phases == Phases::Auto && need.window(limit, most) < longest {
             need.images = 2;
         }

@@ -198,7 +198,9 @@ impl<'a> Irregular<'a> {
         let budget = self.budget.as_ref().map(|budget| budget.for_rank(comm));
         let image =
             parts.iter().map(|part| part.size as u64).max().unwrap_or(1) << schedule.windows.shift;
-        let room = budget.as_ref().map(|budget| (budget.limit() / 4).max(1));
+        let decoded = parts.iter().map(Part::decoded_bytes).max().unwrap_or(0);
+        let of = |budget: &MemoryBudget| (budget.limit().saturating_sub(decoded) / 4).max(1);
+        let room = budget.as_ref().map(of);
         let limit = room
             .unwrap_or(u64::MAX)
             .min(image.max(1))
@@ -209,7 +211,7 @@ impl<'a> Irregular<'a> {
             true => 0,
             false => limit,
         };
-        let need = limit + limit / 8;
+        let need = (limit + limit / 8).saturating_add(decoded);
         let _image = match &budget {
             None => None,
             Some(budget) => Some(comm.agree(budget.reserve(need, "an irregular call"))?),

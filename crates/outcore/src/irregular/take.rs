@@ -139,7 +139,7 @@ impl Array {
         let memory = bytemuck::cast_slice_mut(&mut memory);
         counted.fill(indices, &places, windows, memory)?;
         let lists = Lists::new(memory, counted.entries(), counted.runs)?;
-        let mut work = WindowWork::new(self.tuning().buffer);
+        let mut work = WindowWork::new(self.tuning().buffer());
         for window in 0..windows.count() as usize {
             let entries = counted.entry_starts();
             let entries = entries[window] as usize..entries[window + 1] as usize;

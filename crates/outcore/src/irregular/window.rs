@@ -78,6 +78,14 @@ unsafe impl Send for Part {}
 unsafe impl Sync for Part {}
 
 impl Part {
+    /// What chunks take that can be had only whole.
+    pub(super) fn decoded_bytes(&self) -> u64 {
+        match &self.backing {
+            Backing::File(array, _) => array.decoded_bytes(),
+            Backing::Memory { .. } => 0,
+        }
+    }
+
     /// Decides whether windows of `places` are read in a mapping of the file.
     pub(super) fn map(&mut self, deed: Deed, places: Range<u64>) -> Result<()> {
         let Backing::File(array, first) = &self.backing else {

@@ -188,11 +188,12 @@ impl Partitions {
         elements
             .saturating_mul(self.array.layout().element_size())
             .saturating_mul(self.buffers)
+            .saturating_add(self.array.decoded_bytes())
     }
 
     /// What moving a share takes at least, which is slow but works.
     fn least_staging(&self, ranks: u64) -> u64 {
-        2 * least_memory(ranks, self.array.layout().element_size())
+        2 * least_memory(ranks, &self.array)
     }
 
     /// The slices of a partition of which every rank can hold its share within

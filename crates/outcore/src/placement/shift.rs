@@ -327,6 +327,6 @@ mod tests {
         // One block has a next one, two have a previous one.
         assert_eq!(pieces.iter().sum::<u64>(), 3 * 64 * 4096 * 8);
         let largest = pieces.into_iter().max().unwrap();
-        assert!(3 * largest + local.staged_part().tuning().buffer <= 2 << 20);
+        assert!(3 * largest + local.staged_part().tuning().buffer() <= 2 << 20);
     }
 }

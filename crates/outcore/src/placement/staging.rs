@@ -8,18 +8,13 @@
 
 use crate::array::Array;
 use crate::placement::local::LocalArray;
-use crate::strategy::Tuning;
 
 /// The bytes of a piece, and of the buffers that moving it takes.
 pub(super) const PIECE: u64 = 512 << 10;
 
 /// The same array, which stages at most so much.
 pub(super) fn staged(array: &Array, staging: u64) -> Array {
-    let tuning = array.tuning();
-    array.tuned(Tuning {
-        buffer: tuning.buffer.min(staging),
-        ..tuning
-    })
+    array.tuned(array.tuning().within(staging))
 }
 
 impl LocalArray {

@@ -133,15 +133,13 @@ impl Journal {
         lock(&journal.file, output)?;
         let mut text = serde_json::to_vec(header).expect("a header is plain data");
         text.push(b'\n');
-        text.extend(std::iter::repeat_n(
-            PENDING,
-            header.blocks.iter().sum::<u64>() as usize,
-        ));
-        journal
-            .file
-            .write_all(&text)
-            .and_then(|()| journal.file.sync_all())
-            .map_err(failed)?;
+        let mut marks = std::io::repeat(PENDING).take(header.blocks.iter().sum());
+        let mut write = || {
+            journal.file.write_all(&text)?;
+            std::io::copy(&mut marks, &mut journal.file)?;
+            journal.file.sync_all()
+        };
+        write().map_err(failed)?;
         sync_directory(parent(&path))?;
         Ok(journal)
     }

@@ -97,45 +97,46 @@ impl Blocks {
 
     /// The blocks of one of `ranks` ranks: where there are files for all of them,
     /// those of its files, or else every so many-th.
-    pub(crate) fn of_rank(&self, rank: usize, ranks: usize) -> Vec<u64> {
-        let files = self
-            .legs
-            .iter()
-            .filter_map(Leg::part)
-            .max()
-            .map_or(0, |last| last + 1);
-        let mut numbers = Vec::new();
+    pub(crate) fn of_rank(
+        &self,
+        rank: usize,
+        ranks: usize,
+    ) -> impl Iterator<Item = u64> + Clone + Send + use<> {
+        let files = self.legs.iter().filter_map(Leg::part).max();
+        let files = files.map_or(0, |last| last + 1);
         let mut first = 0;
-        for leg in &self.legs {
-            let end = first + self.count_of(leg);
+        let own = self.legs.iter().map(|leg| {
+            let start = first;
+            first += self.count_of(leg);
             match leg.part() {
-                Some(part) if files >= ranks => {
-                    if part % ranks == rank {
-                        numbers.extend(first..end);
-                    }
+                Some(part) if files >= ranks && part % ranks == rank => (start..first, 1),
+                Some(_) if files >= ranks => (first..first, 1),
+                _ => {
+                    let before = (rank + ranks - start as usize % ranks) % ranks;
+                    (start + before as u64..first, ranks)
                 }
-                _ => numbers.extend((first..end).filter(|at| *at as usize % ranks == rank)),
             }
-            first = end;
-        }
-        numbers
+        });
+        let own: Vec<_> = own.collect();
+        own.into_iter()
+            .flat_map(|(numbers, step)| numbers.step_by(step))
     }
 
     /// Moves blocks on so many lanes; `done` is told of each with its leg and its
     /// bytes. After a failure no block is begun.
     pub(crate) fn run(
         &self,
-        numbers: &[u64],
+        numbers: impl Iterator<Item = u64> + Clone + Send,
         lanes: usize,
         done: &(dyn Fn(u64, &Leg, u64) -> Result<()> + Sync),
     ) -> Result<()> {
-        let carry = |lane: &mut Lane<'_>, number: &u64| {
-            let (leg, piece) = self.block(*number)?;
+        let carry = |lane: &mut Lane<'_>, number: u64| {
+            let (leg, piece) = self.block(number)?;
             let bytes = lane.carry(&self.legs[leg], &piece)?;
-            done(*number, &self.legs[leg], bytes)
+            done(number, &self.legs[leg], bytes)
         };
-        let lanes = lanes.min(numbers.len());
-        for_each_with(numbers.iter(), lanes, || Lane::new(self), carry)
+        let lanes = numbers.clone().take(lanes).count();
+        for_each_with(numbers, lanes, || Lane::new(self), carry)
     }
 }
 
@@ -348,7 +349,7 @@ fn plan_as_stored(
 fn tuned(array: &Array, section: &Section, buffer: u64) -> Result<Array> {
     let tuning = array.tuning();
     let tuning = Tuning {
-        buffer: tuning.buffer.min(buffer),
+        buffer: Some(tuning.buffer().min(buffer)),
         ..tuning
     };
     if tuning.strategy != Strategy::Auto {

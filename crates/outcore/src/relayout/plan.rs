@@ -244,22 +244,22 @@ impl Relayout {
             if pulls && number == 0 {
                 comm.agree(pull(comm, &self.source, blocks.memory.staging))?;
             }
-            let mut numbers = blocks.of_rank(comm.rank(), comm.size());
-            if let Some(marks) = marks {
-                match &between {
-                    // What was made in a file that is gone is made again.
-                    Some(between) if !between.found => {
-                        let forgotten = match comm.rank() {
-                            0 => marks.forget(number),
-                            _ => Ok(()),
-                        };
-                        comm.agree(forgotten)?;
-                    }
-                    _ => numbers.retain(|block| !marks.has(number, *block)),
-                }
+            if let (Some(marks), Some(between)) = (marks, &between)
+                && !between.found
+            {
+                // What was made in a file that is gone is made again.
+                let forgotten = match comm.rank() {
+                    0 => marks.forget(number),
+                    _ => Ok(()),
+                };
+                comm.agree(forgotten)?;
             }
+            let kept = marks.filter(|_| between.as_ref().is_none_or(|between| between.found));
+            let numbers = blocks
+                .of_rank(comm.rank(), comm.size())
+                .filter(move |block| kept.is_none_or(|marks| !marks.has(number, *block)));
             let Some(marks) = marks else {
-                comm.agree(blocks.run(&numbers, lanes, &|_, _, bytes| {
+                comm.agree(blocks.run(numbers, lanes, &|_, _, bytes| {
                     progress(bytes);
                     Ok(())
                 }))?;
@@ -267,7 +267,7 @@ impl Relayout {
                 continue;
             };
             let pass = marks.pass(number);
-            let outcome = blocks.run(&numbers, lanes, &|block, leg, bytes| {
+            let outcome = blocks.run(numbers, lanes, &|block, leg, bytes| {
                 progress(bytes);
                 pass.done(block, leg)
             });
@@ -681,8 +681,7 @@ pub(crate) fn move_part(
         memory,
         conversion: None,
     };
-    let numbers: Vec<u64> = (0..blocks.count()).collect();
-    blocks.run(&numbers, 1, &|_, _, bytes| {
+    blocks.run(0..blocks.count(), 1, &|_, _, bytes| {
         progress(bytes);
         Ok(())
     })

@@ -190,7 +190,7 @@ impl Situation<'_> {
                 profile.cached_read.byte + profile.write.byte,
             ),
         };
-        let buffer = self.tuning.buffer.max(1);
+        let buffer = self.tuning.buffer().max(1);
         let gap = self.tuning.gap.unwrap_or((each / byte) as u64).min(buffer);
         // Large enough for the bandwidth, small enough for many at a time.
         let abreast = if self.cached < 0.5 {

@@ -93,8 +93,9 @@ pub enum Direction {
 pub struct Tuning {
     /// The strategy.
     pub strategy: Strategy,
-    /// The most memory that one call may use besides the caller's buffer.
-    pub buffer: u64,
+    /// The most memory that one call may use besides the caller's buffer; if nobody
+    /// says (`None`), what [`Tuning::buffer`] tells.
+    pub buffer: Option<u64>,
     /// The largest gap that sieving moves along; the cost model's if `None`.
     pub gap: Option<u64>,
     /// Sieving moves everything between the section's bounds along the file's
@@ -108,10 +109,24 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             strategy: Strategy::Auto,
-            buffer: 4 << 20,
+            buffer: None,
             gap: None,
             whole_slices: false,
         }
+    }
+}
+
+impl Tuning {
+    /// The most memory that one call may use besides the caller's buffer: 4 MiB, if
+    /// nobody says.
+    pub fn buffer(&self) -> u64 {
+        self.buffer.unwrap_or(4 << 20)
+    }
+
+    /// The same with at most so much memory.
+    pub fn within(self, most: u64) -> Self {
+        let buffer = Some(self.buffer().min(most));
+        Self { buffer, ..self }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The need of a sweep with read-ahead of `a` tiles is that of `a + 1` tiles
 //! with their halos, and with reuse a strip as wide as the halo; where tiles do
 //! not stand in one piece in the file, a tile more for the part that is read,
-//! and the buffer of sieving. The thickness of slabs follows from it: as thick
+//! and the buffer of sieving; and what chunks take that can be had only whole. The thickness of slabs follows from it: as thick
 //! as the budget allows, but not much thicker than what makes reads efficient,
 //! since thin slabs stay in the processor's cache, and the reading of the first
 //! one can be hidden by nothing.
@@ -21,7 +21,7 @@ use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::strategy::{Direction, Tuning};
+use crate::strategy::Direction;
 
 /// A slab has at least about so many bytes, if nobody says and they fit.
 const GOOD: u64 = 4 << 20;
@@ -150,6 +150,7 @@ impl SweepPlan {
         tile.saturating_mul(buffers)
             .saturating_add(strip.saturating_add(rest).saturating_mul(size))
             .saturating_add(self.sieve(&lengths, tile))
+            .saturating_add(self.array.decoded_bytes())
     }
 
     /// Begins to read.
@@ -212,10 +213,7 @@ impl SweepPlan {
             self.array.clone()
         };
         let tile = (elements as u64).saturating_mul(self.array.layout().element_size());
-        let tuned = beside.tuned(Tuning {
-            buffer: self.sieve(&lengths, tile).max(1),
-            ..beside.tuning()
-        });
+        let tuned = beside.staged(self.sieve(&lengths, tile).max(1), &budget);
         let reader = Reader::new(tuned, self.steps(&lengths), self.reuse, memory);
         Sweep::start(reader, home, waiting, extent)
     }
@@ -334,7 +332,7 @@ impl SweepPlan {
             runs.is_ok_and(|runs| runs.totals().0 > 1)
         };
         match first.any(in_pieces) {
-            true => self.array.tuning().buffer.min(tile),
+            true => self.array.tuning().buffer().min(tile),
             false => 0,
         }
     }

@@ -22,7 +22,7 @@ use crate::array::Array;
 use crate::budget::{MemoryBudget, Reservation};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::strategy::{Direction, Tuning};
+use crate::strategy::Direction;
 
 /// The most that a sieved write stages besides the buffers; at most a sixteenth
 /// of the budget, too.
@@ -61,6 +61,8 @@ pub struct WriteBehind<T: Element> {
     free: VecDeque<Buffer<T>>,
     made: usize,
     failed: bool,
+    /// What chunks of the array take that can be had only whole.
+    _decoded: Reservation,
 }
 
 /// Who writes.
@@ -110,12 +112,9 @@ impl<T: Element> WriteBehind<T> {
             _ => array.in_background(),
         };
         let staging = STAGING.min(budget.limit() / 16).max(4096);
-        let tuning = Tuning {
-            buffer: array.tuning().buffer.min(staging),
-            ..array.tuning()
-        };
+        let decoded = budget.reserve(array.decoded_bytes(), "writing behind")?;
         let mut jobs = Jobs {
-            array: beside.tuned(tuning),
+            array: beside.staged(staging, budget),
             failed: false,
         };
         let writer = if depth == 0 || array.store().time().is_some() {
@@ -142,15 +141,17 @@ impl<T: Element> WriteBehind<T> {
             free: VecDeque::new(),
             made: 0,
             failed: false,
+            _decoded: decoded,
         })
     }
 
-    /// The bytes that writing sections of `elements` elements needs.
-    pub fn need(depth: usize, elements: u64) -> u64 {
+    /// The bytes that writing sections of `elements` elements of `array` needs.
+    pub fn need(array: &Array, depth: usize, elements: u64) -> u64 {
         let buffers = depth as u64 + 1;
         elements
             .saturating_mul(size_of::<T>() as u64)
             .saturating_mul(buffers)
+            .saturating_add(array.decoded_bytes())
     }
 
     /// A buffer of `len` elements; waits for one that is being written if all

@@ -39,7 +39,7 @@ proptest! {
         };
         store.set_len(descriptor.byte_len().unwrap()).unwrap();
         let array = Array::in_store("array", &descriptor, store).unwrap();
-        let array = array.tuned(Tuning { strategy, buffer, ..Tuning::default() });
+        let array = array.tuned(Tuning { strategy, buffer: Some(buffer), ..Tuning::default() });
         // In what form indices are given, and what they are.
         let numbers: Vec<u64> = some.iter().map(|(index, _)| index % elements).collect();
         let short: Vec<u32> = numbers.iter().map(|index| *index as u32).collect();
