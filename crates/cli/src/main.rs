@@ -16,6 +16,7 @@ mod copy;
 mod counted;
 mod create;
 mod demo;
+mod described;
 mod diff;
 mod edge_sweep;
 mod explain;
