@@ -32,12 +32,17 @@ impl Memory {
             .map_or_else(MemoryBudget::machine, MemoryBudget::of)
     }
 
+    /// Whether somebody has said how much it is.
+    pub(crate) fn is_given(&self) -> bool {
+        self.memory.is_some()
+    }
+
     /// Collective: what this rank may hold for `purpose`.
     pub(crate) fn room(&self, comm: &Comm, purpose: &str) -> Result<Room> {
         let room = Room {
             share: MemoryBudget::of(self.memory.unwrap_or(PIECES)).for_rank(comm),
             purpose: purpose.into(),
-            is_given: self.memory.is_some(),
+            is_given: self.is_given(),
             decoded: 0,
         };
         comm.agree(room.check())?;

@@ -14,7 +14,10 @@ fn h5py_agrees() {
 
 #[test]
 fn whole_containers_agree() {
-    agrees(include_str!("containers_agree.py"), "NumPy, netCDF4, h5py and zarr 3");
+    agrees(
+        include_str!("containers_agree.py"),
+        "NumPy, netCDF4, h5py and zarr 3",
+    );
 }
 
 #[test]

@@ -87,8 +87,14 @@ fn wrong_names_are_refused() {
     }
     for (line, said) in [
         ("convert in.zarr/a out.zarr --all", "leave --all out"),
-        ("convert in.zarr in.zarr --all", "take the place of the input"),
-        ("convert in.zarr in.zarr/g/new --all", "take the place of the input"),
+        (
+            "convert in.zarr in.zarr --all",
+            "take the place of the input",
+        ),
+        (
+            "convert in.zarr in.zarr/g/new --all",
+            "take the place of the input",
+        ),
         ("convert missing.zarr out.zarr --all", "missing.zarr"),
     ] {
         let problem = place.fails(1, line);
