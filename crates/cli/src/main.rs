@@ -32,6 +32,7 @@ mod median;
 mod memory;
 mod mesh;
 mod model;
+mod numbers;
 mod output;
 mod page;
 mod picture;
@@ -152,6 +153,7 @@ impl Command {
         match self {
             Self::Create(command) => command.check(),
             Self::Read(command) => command.check(),
+            Self::Write(command) => command.check(),
             Self::View(command) => command.check(),
             Self::Gather(command) => command.check(),
             Self::Scatter(command) => command.check(),
@@ -167,7 +169,6 @@ impl Command {
             Self::Mesh(command) => command.check(),
             Self::Info(_)
             | Self::Ls(_)
-            | Self::Write(_)
             | Self::Median(_)
             | Self::Laplace(_)
             | Self::Fft(_)
@@ -196,6 +197,9 @@ impl Command {
             }
             Self::EdgeSweep(command) => Some(command.left()),
             Self::Contract(command) => Some(command.left().into()),
+            Self::Mesh(_) => {
+                Some("edges that are complete stay, nothing is left of what is unfinished".into())
+            }
             Self::Read(command) => command.makes_file().then(nothing).flatten(),
             Self::Stats(command) => command.makes_array().then(nothing).flatten(),
             Self::Create(_)
@@ -207,8 +211,7 @@ impl Command {
             | Self::Laplace(_)
             | Self::Matmul(_)
             | Self::Fft(_)
-            | Self::Adi(_)
-            | Self::Mesh(_) => nothing(),
+            | Self::Adi(_) => nothing(),
             _ => None,
         }
     }
