@@ -178,11 +178,31 @@ fn axes_of_one_index_come_and_go_in_every_order() {
 fn axes_of_one_index_come_and_go_beside_tiles() {
     let directory = TempDir::new().unwrap();
     let arrays = [
-        ("tiled:2x4", vec![3, 5], vec![vec![1, 3, 5], vec![3, 1, 5, 1]]),
-        ("tiled:2x1x4", vec![3, 1, 5], vec![vec![3, 5], vec![1, 3, 5, 1]]),
-        ("tiled:2x3x4", vec![3, 1, 5], vec![vec![1, 3, 1, 5], vec![3, 1, 1, 5]]),
-        ("tiled:2x1x4:column", vec![3, 1, 5], vec![vec![3, 5], vec![1, 3, 5]]),
-        ("tiled:2x3x4:axes:2,0,1", vec![3, 1, 5], vec![vec![3, 1, 5, 1]]),
+        (
+            "tiled:2x4",
+            vec![3, 5],
+            vec![vec![1, 3, 5], vec![3, 1, 5, 1]],
+        ),
+        (
+            "tiled:2x1x4",
+            vec![3, 1, 5],
+            vec![vec![3, 5], vec![1, 3, 5, 1]],
+        ),
+        (
+            "tiled:2x3x4",
+            vec![3, 1, 5],
+            vec![vec![1, 3, 1, 5], vec![3, 1, 1, 5]],
+        ),
+        (
+            "tiled:2x1x4:column",
+            vec![3, 1, 5],
+            vec![vec![3, 5], vec![1, 3, 5]],
+        ),
+        (
+            "tiled:2x3x4:axes:2,0,1",
+            vec![3, 1, 5],
+            vec![vec![3, 1, 5, 1]],
+        ),
     ];
     for (at, (layout, stored, shapes)) in arrays.into_iter().enumerate() {
         let name = name(&directory, &format!("{at}.oc"));
