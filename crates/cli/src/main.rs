@@ -107,32 +107,44 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(mut_arg("memory", memory::of_pieces))]
     Create(create::Create),
     Info(info::Info),
     Ls(ls::Ls),
+    #[command(mut_arg("memory", memory::of_pieces_and_buffers))]
     Read(read::Read),
     View(view::View),
+    #[command(mut_arg("memory", memory::of_pieces_and_buffers))]
     Write(write::Write),
     Gather(gather::Gather),
     Scatter(scatter::Scatter),
     Stats(stats::Stats),
     Diff(diff::Diff),
     Convert(convert::Convert),
+    #[command(mut_arg("ranks", ranks::usual(ranks::ONE_A_CORE)))]
     Relayout(relayout::Relayout),
+    #[command(mut_arg("ranks", ranks::usual(ranks::ONE_A_CORE)))]
     Transpose(transpose::Transpose),
+    #[command(mut_arg("ranks", ranks::usual(PARTS)))]
     Median(median::Median),
+    #[command(mut_arg("ranks", ranks::usual(PARTS)))]
     Laplace(laplace::Laplace),
     Matmul(matmul::Matmul),
     Contract(contract::Contract),
     Fft(fft::Fft),
     Adi(adi::Adi),
     EdgeSweep(edge_sweep::EdgeSweep),
+    #[command(mut_arg("memory", memory::of_pieces))]
     Mesh(mesh::Mesh),
+    #[command(mut_arg("ranks", ranks::usual(ranks::ONE_A_CORE)))]
     Verify(verify::Verify),
+    #[command(mut_arg("ranks", ranks::usual(ranks::ONE_A_CORE)))]
     RepairReport(repair_report::RepairReport),
     Checkpoint(checkpoint::Checkpoint),
     Explain(explain::Explain),
+    #[command(mut_arg("ranks", ranks::usual("one a core, but two at least")))]
     Calibrate(calibrate::Calibrate),
+    #[command(mut_arg("ranks", ranks::usual("16")))]
     Demo(demo::Demo),
     Bench(bench::Bench),
     Reproduce(reproduce::Reproduce),
@@ -140,6 +152,9 @@ enum Command {
     Completions(completions::Completions),
     Man(man::Man),
 }
+
+/// How many ranks work on an array with a file for each.
+const PARTS: &str = "1, or as many as IN has local files";
 
 /// The exit statuses of failures and of wrong usage, and what is added to the number
 /// of a signal.
