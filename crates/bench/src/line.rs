@@ -29,7 +29,7 @@ pub struct Line {
 
 impl Line {
     /// The line of a bench that prints `text` as comma-separated values.
-    pub(crate) fn parse(bench: &'static str, text: &str) -> Option<Self> {
+    pub fn parse(bench: &'static str, text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.split(',').collect();
         let [
             system,

@@ -53,7 +53,7 @@ pub struct RemoteOptions {
 /// Runs the bench; returns the lines and the most memory that this process used.
 pub fn remote(options: &RemoteOptions) -> Result<(Vec<Line>, Option<u64>)> {
     let address = Address::parse(&options.at)?;
-    let made = Made(Bucket::at(&address)?);
+    let bucket = Bucket::at(&address)?;
     let peak = PeakMemory::watch();
     let lines = outcore::run(1, |comm| {
         let mut lines = Vec::new();
@@ -61,8 +61,9 @@ pub fn remote(options: &RemoteOptions) -> Result<(Vec<Line>, Option<u64>)> {
             ("zarr", GRID, "1000 chunks of a Zarr array"),
             ("npy", ROWS, "50 rows of an object"),
         ] {
-            let name = format!("{}/bench.{ending}", options.at.trim_end_matches('/'));
-            make(&name)?;
+            let own = format!("bench.{ending}");
+            let name = format!("{}/{own}", options.at.trim_end_matches('/'));
+            let _made = make(&bucket, &own, &name)?;
             lines.extend(compare(
                 comm,
                 options,
@@ -72,22 +73,28 @@ pub fn remote(options: &RemoteOptions) -> Result<(Vec<Line>, Option<u64>)> {
         }
         Ok::<_, Error>(lines)
     })?;
-    drop(made);
     Ok((lines.into_iter().flatten().collect(), peak.bytes()))
 }
 
-/// What is removed in the end.
-struct Made(Bucket);
+/// An array that this bench has made, and removes.
+struct Made<'a> {
+    bucket: &'a Bucket,
+    name: String,
+}
 
-impl Drop for Made {
+impl Drop for Made<'_> {
     fn drop(&mut self) {
-        // What cannot be removed has names of its own.
-        let _ = self.0.remove_all("bench.zarr");
-        let _ = self.0.remove("bench.npy");
+        // Nothing depends on it.
+        let _ = match self.name.ends_with(".zarr") {
+            true => self.bucket.remove_all(&self.name),
+            false => self.bucket.remove(&self.name),
+        };
     }
 }
 
-fn make(name: &str) -> Result<()> {
+/// Makes the array `name`, which is `own` in the bucket; fails if something else has that
+/// name.
+fn make<'a>(bucket: &'a Bucket, own: &str, name: &str) -> Result<Made<'a>> {
     let mut descriptor = ArrayDescriptor::new(&SHAPE, ElementType::F32);
     if name.ends_with(".zarr") {
         descriptor.arrangement.tile = Some(CHUNK.to_vec());
@@ -101,7 +108,11 @@ fn make(name: &str) -> Result<()> {
         Fill::Index.generate(&draft, &piece, &mut bytes)?;
         draft.write_bytes(&piece, &bytes)?;
     }
-    draft.commit().map(drop)
+    draft.commit()?;
+    Ok(Made {
+        bucket,
+        name: own.into(),
+    })
 }
 
 /// The array read at once, and one request at a time.

@@ -28,7 +28,7 @@ use outcore_bench::{
 
 use crate::bytes;
 use crate::output::check_free;
-use crate::ranks::{once, print};
+use crate::ranks::{ONE_A_CORE, once, print, usual};
 use crate::tuning::Op;
 
 /// Measure outcore beside the limits of this machine and other systems
@@ -65,20 +65,27 @@ pub(crate) struct Bench {
 enum Name {
     Io(Io),
     Sections(Sections),
+    #[command(mut_arg("ranks", usual("4")))]
     Collective(collective::Collective),
+    #[command(mut_arg("ranks", usual("4")))]
     Redistribute(redistribute::Redistribute),
     #[cfg(feature = "remote")]
     Remote(remote::Remote),
+    #[command(mut_arg("ranks", usual("4")))]
     Irregular(irregular::Irregular),
+    #[command(mut_arg("ranks", usual("2")))]
     DiskResident(disk_resident::DiskResident),
     Checksums(checksums::Checksums),
     Sweep(Sweep),
     Apps(Apps),
+    #[command(mut_arg("ranks", usual(ONE_A_CORE)))]
     Alltoall(alltoall::AllToAllBench),
+    #[command(mut_arg("ranks", usual("2")))]
     Gpc(gpc::Gpc),
     Stats(stats::Stats),
     Transpose(transpose::Transpose),
     Formats(formats::Formats),
+    #[command(mut_arg("ranks", usual("2")))]
     Global(global::Global),
     Contract(contract::Contract),
 }

@@ -6,11 +6,13 @@ use clap::Args;
 use outcore::{AllToAllCost, Cost, Error, ExchangeCost, Result, StorageProfile};
 
 use crate::bytes::show;
+use crate::progress::Progress;
 use crate::ranks::{Ranks, once, print};
 
 /// Measure what the storage of a directory costs, once, for the cost model
 ///
-/// Takes a few seconds and a scratch file of 64 MiB. The result is kept in the
+/// Takes a second or so on a fast disk and perhaps a minute on a slow one or over a
+/// network, and a scratch file of 64 MiB, which is removed. The result is kept in the
 /// cache directory ($XDG_CACHE_HOME/outcore or ~/.cache/outcore), for all
 /// arrays on the same file system; without it a fast local disk is assumed.
 ///
@@ -57,7 +59,9 @@ impl Calibrate {
                 directory.display()
             )));
         }
-        let profile = StorageProfile::measure(directory)?;
+        let progress = Progress::alone("measuring", StorageProfile::MEASURED);
+        let profile = StorageProfile::measure(directory, &|bytes| progress.add(bytes))?;
+        progress.finish();
         let kept = profile.keep(directory)?;
         if self.json {
             return print(&json(serde_json::to_value(profile)));

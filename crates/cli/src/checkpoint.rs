@@ -12,7 +12,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use outcore::{Checkpoints, Error, Result};
 
-use crate::ranks::Ranks;
+use crate::ranks::{ONE_A_CORE, Ranks, usual};
 pub(crate) use time::utc;
 
 /// List, verify and remove checkpoints that programs have saved
@@ -35,6 +35,7 @@ pub(crate) struct Checkpoint {
 #[derive(Subcommand)]
 enum Action {
     List(list::List),
+    #[command(mut_arg("ranks", usual(ONE_A_CORE)))]
     Verify(verify::Verify),
     Prune(prune::Prune),
 }

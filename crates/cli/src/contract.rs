@@ -185,10 +185,8 @@ impl Contract {
         let right = Array::open_all(comm, &self.path(right))?;
         let path = self.path(contraction.output());
         check_distinct(comm, &[left.name(), right.name()], &path)?;
-        let exists = self.expression.adds && comm.rank() == 0 && Path::new(&path).exists();
-        let exists = comm.all_reduce(&[u64::from(exists)], outcore::Op::Sum)?[0] > 0;
-        let before = match exists {
-            true => Some(Array::open_all(comm, &path)?),
+        let before = match self.expression.adds {
+            true => existing(comm, &path)?,
             false => None,
         };
         let bytes = contraction
@@ -295,6 +293,21 @@ impl Contract {
     }
 }
 
+/// Collective: the array whose place a new one named `path` would take, if there is one.
+fn existing(comm: &Comm, path: &str) -> Result<Option<Array>> {
+    let found = match comm.rank() {
+        0 => Array::existing(path),
+        _ => Ok(None),
+    };
+    let found = comm.agree(found)?;
+    let mut name = found.map_or_else(String::new, |found| found.name().into());
+    comm.broadcast_string(0, &mut name)?;
+    match name.is_empty() {
+        true => Ok(None),
+        false => Array::open_all(comm, &name).map(Some),
+    }
+}
+
 /// Makes this rank's share of an array, in pieces for which there is room.
 fn each_piece(
     (comm, mut room): (&Comm, Room),
@@ -313,6 +326,17 @@ fn each_piece(
     Ok(())
 }
 
+/// The file or directory of the array `name`. Of an address that is nothing but its
+/// scheme, which has no directory: then the current one takes its place.
+fn file_of(name: &str) -> &Path {
+    let described = ["raw:", "zarr2:"].iter();
+    let name = (described
+        .filter_map(|start| name.strip_prefix(start))
+        .next())
+    .unwrap_or(name);
+    Path::new(name.split(':').next().unwrap_or(name))
+}
+
 /// The directory of the ranks' disks, removed with the value.
 struct Disks {
     path: PathBuf,
@@ -326,8 +350,7 @@ impl Disks {
         let mut name = match given {
             Some(given) => given.join(format!("contract-{}", std::process::id())),
             None => {
-                let result = Path::new(result.strip_prefix("raw:").unwrap_or(result));
-                let parent = result.parent().unwrap_or(Path::new(""));
+                let parent = file_of(result).parent().unwrap_or(Path::new(""));
                 parent.join(format!(".contract-{}.disks", std::process::id()))
             }
         }

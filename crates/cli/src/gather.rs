@@ -4,10 +4,13 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, ArrayDescriptor, Comm, Inspector, Result, Variable, distinct, shape_text};
+use outcore::{
+    Array, ArrayDescriptor, Comm, Inspector, Pieces, Result, Section, Variable, distinct, reorder,
+    shape_text,
+};
 use serde_json::json;
 
-use crate::copy::fitting;
+use crate::described::check_described;
 use crate::output::{array_name, check_array};
 use crate::places::{IndexFile, Listed, Load, Rounds};
 use crate::progress::Progress;
@@ -95,7 +98,8 @@ impl Gather {
             match self.listed.one_a_rank() {
                 false => {
                     let draft = Array::draft_all(comm, &name, &descriptor, self.force)?;
-                    source.bring(comm, &comm.agree(fitting(&draft, &array))?, progress)?;
+                    comm.agree(check_described(&draft, &output, &descriptor))?;
+                    source.bring(comm, &draft, progress)?;
                     draft.commit(comm)?;
                 }
                 true => {
@@ -104,7 +108,8 @@ impl Gather {
                     let alone = alone.expect("every rank has a colour");
                     let draft = Array::draft_all(&alone, &name, &descriptor, self.force);
                     let draft = comm.agree(draft.map_err(|error| cause(&error)))?;
-                    source.bring(comm, &comm.agree(fitting(&draft, &array))?, progress)?;
+                    comm.agree(check_described(&draft, &output, &descriptor))?;
+                    source.bring(comm, &draft, progress)?;
                     let made = draft.commit(&alone).map_err(|error| cause(&error));
                     comm.agree(made)?;
                 }
@@ -164,9 +169,30 @@ impl Source<'_> {
             let call = schedule.call().budget(&self.rounds.staging);
             call.read_all(comm, &mut [Variable::read_bytes(self.array, part)])?;
             let section = target.whole().slice(0, positions.start, positions.end);
-            comm.agree(target.write_bytes(&section, part))?;
+            comm.agree(self.write(target, &section, part))?;
             progress.add(count);
         }
         Ok(comm.agree(target.sync())?)
+    }
+
+    /// Writes values in row-major order into a section, which the description of a file may
+    /// have in another.
+    fn write(&self, target: &Array, section: &Section, values: &[u8]) -> Result<()> {
+        let order = target.layout().slowest_first();
+        if order.is_sorted() {
+            return target.write_bytes(section, values);
+        }
+        let row_major: Vec<usize> = (0..order.len()).collect();
+        let size = target.layout().element_size();
+        let most = (self.rounds.room / size).max(1);
+        let (mut rest, mut ordered) = (values, Vec::new());
+        for piece in Pieces::new(section, &row_major, most) {
+            let (taken, after) = rest.split_at((piece.count() * size) as usize);
+            ordered.resize(taken.len(), 0);
+            reorder(&piece.shape(), (taken, &row_major), (&mut ordered, order));
+            target.write_bytes(&piece, &ordered)?;
+            rest = after;
+        }
+        Ok(())
     }
 }

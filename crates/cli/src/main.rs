@@ -16,6 +16,7 @@ mod copy;
 mod counted;
 mod create;
 mod demo;
+mod described;
 mod diff;
 mod edge_sweep;
 mod explain;
@@ -31,6 +32,7 @@ mod median;
 mod memory;
 mod mesh;
 mod model;
+mod numbers;
 mod output;
 mod page;
 mod picture;
@@ -105,32 +107,44 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(mut_arg("memory", memory::of_pieces))]
     Create(create::Create),
     Info(info::Info),
     Ls(ls::Ls),
+    #[command(mut_arg("memory", memory::of_pieces_and_buffers))]
     Read(read::Read),
     View(view::View),
+    #[command(mut_arg("memory", memory::of_pieces_and_buffers))]
     Write(write::Write),
     Gather(gather::Gather),
     Scatter(scatter::Scatter),
     Stats(stats::Stats),
     Diff(diff::Diff),
     Convert(convert::Convert),
+    #[command(mut_arg("ranks", ranks::usual(ranks::ONE_A_CORE)))]
     Relayout(relayout::Relayout),
+    #[command(mut_arg("ranks", ranks::usual(ranks::ONE_A_CORE)))]
     Transpose(transpose::Transpose),
+    #[command(mut_arg("ranks", ranks::usual(PARTS)))]
     Median(median::Median),
+    #[command(mut_arg("ranks", ranks::usual(PARTS)))]
     Laplace(laplace::Laplace),
     Matmul(matmul::Matmul),
     Contract(contract::Contract),
     Fft(fft::Fft),
     Adi(adi::Adi),
     EdgeSweep(edge_sweep::EdgeSweep),
+    #[command(mut_arg("memory", memory::of_pieces))]
     Mesh(mesh::Mesh),
+    #[command(mut_arg("ranks", ranks::usual(ranks::ONE_A_CORE)))]
     Verify(verify::Verify),
+    #[command(mut_arg("ranks", ranks::usual(ranks::ONE_A_CORE)))]
     RepairReport(repair_report::RepairReport),
     Checkpoint(checkpoint::Checkpoint),
     Explain(explain::Explain),
+    #[command(mut_arg("ranks", ranks::usual("one a core, but two at least")))]
     Calibrate(calibrate::Calibrate),
+    #[command(mut_arg("ranks", ranks::usual("16")))]
     Demo(demo::Demo),
     Bench(bench::Bench),
     Reproduce(reproduce::Reproduce),
@@ -138,6 +152,9 @@ enum Command {
     Completions(completions::Completions),
     Man(man::Man),
 }
+
+/// How many ranks work on an array with a file for each.
+const PARTS: &str = "1, or as many as IN has local files";
 
 /// The exit statuses of failures and of wrong usage, and what is added to the number
 /// of a signal.
@@ -151,6 +168,7 @@ impl Command {
         match self {
             Self::Create(command) => command.check(),
             Self::Read(command) => command.check(),
+            Self::Write(command) => command.check(),
             Self::View(command) => command.check(),
             Self::Gather(command) => command.check(),
             Self::Scatter(command) => command.check(),
@@ -166,7 +184,6 @@ impl Command {
             Self::Mesh(command) => command.check(),
             Self::Info(_)
             | Self::Ls(_)
-            | Self::Write(_)
             | Self::Median(_)
             | Self::Laplace(_)
             | Self::Fft(_)
@@ -195,6 +212,9 @@ impl Command {
             }
             Self::EdgeSweep(command) => Some(command.left()),
             Self::Contract(command) => Some(command.left().into()),
+            Self::Mesh(_) => {
+                Some("edges that are complete stay, nothing is left of what is unfinished".into())
+            }
             Self::Read(command) => command.makes_file().then(nothing).flatten(),
             Self::Stats(command) => command.makes_array().then(nothing).flatten(),
             Self::Create(_)
@@ -206,8 +226,7 @@ impl Command {
             | Self::Laplace(_)
             | Self::Matmul(_)
             | Self::Fft(_)
-            | Self::Adi(_)
-            | Self::Mesh(_) => nothing(),
+            | Self::Adi(_) => nothing(),
             _ => None,
         }
     }

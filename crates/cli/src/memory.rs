@@ -5,7 +5,7 @@
 //! (one at a time). A quarter of a rank's memory is for staging, the rest for
 //! pieces; before that comes what chunks take that can be had only whole.
 
-use clap::Args;
+use clap::{Arg, Args};
 use outcore::{Array, Comm, MemoryBudget, Result, Tuning, return_freed_memory};
 
 use crate::bytes;
@@ -19,9 +19,26 @@ const LEAST: u64 = 64 << 10;
 /// The option `--memory`.
 #[derive(Args, Default)]
 pub(crate) struct Memory {
-    /// The most memory that the buffers of all ranks of a process take together; caps --buffer, too
+    /// The most memory that the buffers of all ranks of a process take together [default: a
+    /// quarter of what is available]
     #[arg(long, value_name = "BYTES", value_parser = bytes::parse)]
     memory: Option<u64>,
+}
+
+/// The help of `--memory` where ranks have a [`Room`].
+pub(crate) fn of_pieces(arg: Arg) -> Arg {
+    arg.help(
+        "The most memory that the buffers of all ranks of a process take together [default: 64 \
+         MiB, and 4 MiB a rank for sieving]",
+    )
+}
+
+/// The same where `--buffer` says what sieving may take.
+pub(crate) fn of_pieces_and_buffers(arg: Arg) -> Arg {
+    arg.help(
+        "The most memory that the buffers of all ranks of a process take together; caps --buffer, \
+         too [default: 64 MiB, and --buffer a rank]",
+    )
 }
 
 impl Memory {
@@ -37,6 +54,11 @@ impl Memory {
         }
     }
 
+    /// Whether somebody has said how much it is.
+    pub(crate) fn is_given(&self) -> bool {
+        self.memory.is_some()
+    }
+
     /// Collective: what this rank may hold for `purpose`.
     pub(crate) fn room(&self, comm: &Comm, purpose: &str) -> Result<Room> {
         let room = Room {
@@ -46,7 +68,7 @@ impl Memory {
             }
             .for_rank(comm),
             purpose: purpose.into(),
-            is_given: self.memory.is_some(),
+            is_given: self.is_given(),
             decoded: 0,
         };
         comm.agree(room.check())?;

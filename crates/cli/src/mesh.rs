@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, ArrayDescriptor, ElementType, Fill, Result, Tuning, shape_text};
+use outcore::{Array, ArrayDescriptor, ElementType, Error, Fill, Result, Tuning, shape_text};
 use outcore_apps::edge_sweep::Mesh as Triangles;
 use serde_json::json;
 
@@ -78,6 +78,17 @@ impl Mesh {
         }
     }
 
+    /// Fails if the nodes, which come last, have a name that cannot be given to them.
+    fn check_free(&self) -> Result<()> {
+        if self.force || Array::existing(&self.nodes)?.is_none() {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "{} exists already; --force replaces it",
+            self.nodes
+        )))
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
         let mesh = Triangles {
             nodes: self.count,
@@ -88,11 +99,18 @@ impl Mesh {
         let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             let mut room = self.memory.room(comm, "making a mesh")?;
+            comm.agree(self.check_free())?;
+            let node_bytes = nodes.byte_len();
+            let node_bytes = comm.agree(
+                node_bytes.map_err(|error| Error::Invalid(format!("{}: {error}", self.nodes))),
+            )?;
             let edges = Array::draft_all(comm, &self.edges, &mesh.edge_descriptor(), self.force)?;
-            let values = Array::draft_all(comm, &self.nodes, &nodes, self.force)?;
-            let all = edges.layout().byte_len() + values.layout().byte_len();
+            let all = edges.layout().byte_len() + node_bytes;
             let progress = Progress::shared(&progress, "making", comm, all / comm.size() as u64)?;
             mesh.write_edges(comm, &edges, &|bytes| progress.add(bytes))?;
+            // Both may be in one file, to which the second can be added when the first is there.
+            let edges = edges.commit(comm)?;
+            let values = Array::draft_all(comm, &self.nodes, &nodes, self.force)?;
             let tuned = comm.agree(room.tuned(&values, Tuning::default()))?;
             let team = Team {
                 comm,
@@ -101,7 +119,7 @@ impl Mesh {
             };
             let fill = Fill::Random(self.seed);
             comm.agree(fill_section(&team, &tuned, &tuned.whole(), &fill))?;
-            let (edges, values) = (edges.commit(comm)?, values.commit(comm)?);
+            let values = values.commit(comm)?;
             progress.finish();
             let ended = begun.end(comm)?;
             let told = match comm.rank() {

@@ -43,6 +43,11 @@ impl Progress {
         Self::new(label, bytes, true)
     }
 
+    /// One that never appears, for what prints lines itself meanwhile.
+    pub(crate) fn silent(cell: &OnceLock<Self>) -> &Self {
+        cell.get_or_init(|| Self::new("", 0, false))
+    }
+
     fn new(label: &'static str, bytes: u64, shown: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
         let style =

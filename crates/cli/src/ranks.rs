@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use clap::Args;
+use clap::{Arg, Args};
 use outcore::{Comm, Error, Result, TransportError};
 
 /// How many ranks somebody asks for.
@@ -20,12 +20,24 @@ const MOST_THREADS: i64 = 1024;
 /// The option `--ranks`.
 #[derive(Args, Clone, Copy, Default)]
 pub(crate) struct Ranks {
-    /// How many ranks share the work (threads; under mpirun its -n counts)
+    /// How many ranks share the work (threads; under mpirun its -n counts) [default: 1]
     #[arg(long, value_name = "N", value_parser = parse_ranks, allow_hyphen_values = true)]
     pub(crate) ranks: Option<u32>,
     /// How many there are if nobody asks, instead of one.
     #[arg(skip)]
     usual: Option<u32>,
+}
+
+/// How many there are where [`outcore::default_ranks`] says it.
+pub(crate) const ONE_A_CORE: &str = "one a core, or as many as OUTCORE_RANKS says";
+
+/// The help of `--ranks` where another number is usual.
+pub(crate) fn usual(number: &'static str) -> impl FnOnce(Arg) -> Arg {
+    move |arg| {
+        arg.help(format!(
+            "How many ranks share the work (threads; under mpirun its -n counts) [default: {number}]"
+        ))
+    }
 }
 
 /// Whether somebody asked for ranks, or a launcher started them.

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::chunks::{is_hdf5, is_zarr};
 use crate::copy::{Side, Team, copy, copy_together, fitting};
+use crate::counted::counted;
 use crate::memory::Memory;
 use crate::output::{array_name, check_distinct, is_native, is_netcdf, is_text};
 use crate::progress::Progress;
@@ -32,7 +33,8 @@ use crate::work::{Begun, Closing};
 /// The ranks divide the section among themselves (but one alone prints text). A
 /// section that depends on
 /// the rank (p, N) gives each rank its own output: FILE must then contain %r,
-/// which becomes the rank.
+/// which becomes the rank. A line in the end says how long it took; of numbers that
+/// are printed there is none.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -77,6 +79,7 @@ impl Read {
                 self.selection.section, self.output
             ));
         }
+        self.selection.check_name("--output", &self.output)?;
         if self.closing.json && self.output == "-" {
             return Err("--json tells of a file that was written; name it with -o".into());
         }
@@ -99,54 +102,63 @@ impl Read {
             let own = !self.selection.section.depends_on_rank();
             let shares = if own { ranks } else { 1 };
             let bytes = section.count() * array.layout().element_size() / shares;
-            let progress = Progress::shared(&progress, "reading", comm, bytes)?;
+            let progress = match is_text(&self.output) {
+                true => Progress::silent(&progress),
+                false => Progress::shared(&progress, "reading", comm, bytes)?,
+            };
             let from = Side {
                 array: &array,
                 section: &section,
             };
-            if own {
-                let team = Team {
-                    comm,
-                    room,
-                    progress,
-                };
-                self.extract(&team, &from, &self.output)?;
-                return self.close(comm, (&array, &section), &begun);
-            }
-            let output = self.output.replace("%r", &rank.to_string());
             let team = Team {
                 comm,
                 room,
                 progress,
             };
-            self.extract_each(&team, &from, &output)?;
-            self.close(comm, (&array, &section), &begun)
+            match own {
+                true => self.extract(&team, &from, &self.output)?,
+                false => {
+                    let output = self.output.replace("%r", &rank.to_string());
+                    self.extract_each(&team, &from, &output)?;
+                }
+            }
+            progress.finish();
+            match self.makes_file() {
+                true => self.close(comm, (&array, &section), &begun),
+                false => Ok(()),
+            }
         })
     }
 
-    /// Collective: with --json, tells what was read, by rank 0 where each has its own.
+    /// Collective: tells what was read; as JSON of rank 0 where each has its own.
     fn close(
         &self,
         comm: &Comm,
         (array, section): (&Array, &Section),
         begun: &Begun,
     ) -> Result<()> {
-        if !self.closing.json {
-            return Ok(());
-        }
+        let all = self.selection.elements(comm, section)?;
         let ended = begun.end(comm)?;
-        let bytes = section.count() * array.layout().element_size();
-        let facts = [
-            ("array", json!(array.name())),
-            ("section", json!(section.to_string())),
-            ("shape", json!(section.shape())),
-            ("type", json!(array.element_type().name())),
-            ("bytes", json!(bytes)),
-            ("gb_per_s", json!(ended.rate(bytes as f64))),
-            ("output", json!(self.output)),
-        ];
+        let size = array.layout().element_size();
+        let bytes = section.count() * size;
         let told = match comm.rank() {
-            0 => print(&ended.json(facts)),
+            0 if self.closing.json => print(&ended.json([
+                ("array", json!(array.name())),
+                ("section", json!(section.to_string())),
+                ("shape", json!(section.shape())),
+                ("type", json!(array.element_type().name())),
+                ("bytes", json!(bytes)),
+                ("gb_per_s", json!(ended.rate(bytes as f64))),
+                ("output", json!(self.output)),
+            ])),
+            0 => print(&format!(
+                "{}: {} of {}, {}; {}\n",
+                self.output,
+                counted(all, "element"),
+                array.name(),
+                array.element_type(),
+                ended.words(all * size)
+            )),
             _ => Ok(()),
         };
         Ok(comm.agree(told)?)

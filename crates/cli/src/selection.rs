@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, Comm, Error, Pattern, Result, Section};
+use outcore::{Array, Comm, Error, Op, Pattern, Result, Section};
 
 /// The number of an axis.
 pub(crate) fn parse_axis(text: &str) -> Result<usize, String> {
@@ -32,12 +32,35 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// Fails if `name`, the value of `option`, has a part for the rank though the section
+    /// does not depend on it.
+    pub(crate) fn check_name(&self, option: &str, name: &str) -> Result<(), String> {
+        match name.contains("%r") && !self.section.depends_on_rank() {
+            true => Err(format!(
+                "{option} {name} has %r, which becomes the rank, but section '{}' is the same for \
+                 all ranks; name one file, or put p into the section",
+                self.section
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// The section of `array` for rank `rank` of `ranks`.
     pub(crate) fn of(&self, array: &Array, rank: usize, ranks: usize) -> Result<Section> {
         let section = self
             .section
             .section(array.shape(), rank as u64, ranks as u64);
         section.map_err(|error| Error::Invalid(format!("{}: {error}", array.name())))
+    }
+
+    /// Collective: how many elements `section` has, and those of the other ranks if each has
+    /// its own.
+    pub(crate) fn elements(&self, comm: &Comm, section: &Section) -> Result<u64> {
+        let own = section.count();
+        match self.section.depends_on_rank() {
+            true => Ok(comm.all_reduce(&[own], Op::Sum)?[0]),
+            false => Ok(own),
+        }
     }
 
     /// Collective: this rank's section of `array`. All ranks have one, or all

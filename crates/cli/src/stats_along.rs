@@ -6,6 +6,7 @@ use outcore_apps::Resources;
 use outcore_apps::stats::{Moments, Part, Value, along, check_axes};
 use serde_json::json;
 
+use crate::described::check_described;
 use crate::output::{array_name, check_distinct};
 use crate::ranks::print;
 use crate::stats::{Course, number};
@@ -96,7 +97,9 @@ impl Along<'_> {
                 let descriptor = ArrayDescriptor::new(&shape, ElementType::F64);
                 let name = array_name(&descriptor, output);
                 check_distinct(comm, &[part.array.name()], &name)?;
-                Some(Array::draft_all(comm, &name, &descriptor, self.force)?)
+                let draft = Array::draft_all(comm, &name, &descriptor, self.force)?;
+                comm.agree(check_described(&draft, output, &descriptor))?;
+                Some(draft)
             }
             None => None,
         };

@@ -230,6 +230,7 @@ impl Verify {
         if let [one] = &self.look.arrays[..]
             && is_checkpoint(one)
         {
+            self.check_of_checkpoints(one)?;
             return verify_checkpoints(one, self.look.json, self.look.ranks);
         }
         let report = self.report.as_deref().map(|file| (file, self.force));
@@ -243,6 +244,26 @@ impl Verify {
                 self.tell(findings, ended)
             },
         )
+    }
+
+    /// Fails if something is asked for that there is only for arrays.
+    fn check_of_checkpoints(&self, name: &str) -> Result<()> {
+        let asked = [
+            ("--report", self.report.is_some()),
+            ("--accept", self.accept.is_some()),
+            ("--memory", self.look.memory.is_given()),
+        ];
+        match asked.iter().find(|(_, asked)| *asked) {
+            None => Ok(()),
+            Some((option, _)) => Err(Error::Invalid(format!(
+                "{name} holds checkpoints, for which there is no {option}; leave it out, or name \
+                 an array in it, as in {name}/{}",
+                match Path::new(name).join("manifest.json").is_file() {
+                    true => "u.oc",
+                    false => "step-000012/u.oc",
+                }
+            ))),
+        }
     }
 
     /// Collective: rank 0 gives blocks new checksums, if that was asked for.

@@ -11,9 +11,11 @@ use outcore::{
 use serde_json::json;
 
 use crate::copy::{Side, Team, copy, copy_together};
+use crate::counted::counted;
 use crate::create::{check_fill, fill_section};
 use crate::memory::Memory;
-use crate::output::has_format;
+use crate::numbers::Numbers;
+use crate::output::{has_format, is_text};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 use crate::selection::{Selection, parse_seed};
@@ -23,7 +25,9 @@ use crate::work::{Begun, Closing};
 /// Write into a section of an array, from a file or with made-up values
 ///
 /// FILE is a .npy file, an outcore array or a 'raw:' description of the
-/// section's shape and the array's type; any other file is taken as plain
+/// section's shape and the array's type; .txt and .csv files are text as 'read'
+/// writes it, with spaces, commas or ends of lines between the numbers, which are in
+/// row-major order (one rank reads them); any other file is taken as plain
 /// bytes in the array's own order. %r in FILE becomes the rank, for sections
 /// that depend on it (p, N). Where such sections overlap, the values of the
 /// highest rank are written.
@@ -32,6 +36,7 @@ use crate::work::{Begun, Closing};
 Examples:
   outcore write field.oc '0:100, ::2' --from values.npy
   outcore write field.oc '(1:100:1, 1:4096:1)' --from part.bin --ranks 2
+  outcore write field.oc '7, :' --from row7.csv
   outcore write field.oc ':, 0' --fill 1.5
   outcore write field.oc --fill random --seed 7 --ranks 4")]
 pub(crate) struct Write {
@@ -64,6 +69,13 @@ struct Values {
 }
 
 impl Write {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match &self.values.from {
+            Some(file) => self.selection.check_name("--from", file),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn run(&self) -> Result<()> {
         let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
@@ -91,22 +103,23 @@ impl Write {
                 section: &section,
             };
             match &self.values.from {
+                Some(file) if is_text(file) => self.copy_text(&team, &to, file)?,
                 Some(file) if each => self.copy_each(&team, &to, file)?,
                 _ => comm.agree(self.fill_or_copy(&team, &to))?,
             }
-            if self.closing.json {
-                self.tell(comm, &to, &begun)?;
-            }
-            Ok(())
+            team.progress.finish();
+            self.tell(comm, &to, &begun)
         })
     }
 
-    /// Collective: tells what was written, by rank 0 where each has its own.
+    /// Collective: tells what was written; as JSON of rank 0 where each has its own.
     fn tell(&self, comm: &Comm, to: &Side<'_>, begun: &Begun) -> Result<()> {
+        let all = self.selection.elements(comm, to.section)?;
         let ended = begun.end(comm)?;
-        let bytes = to.section.count() * to.array.layout().element_size();
+        let size = to.array.layout().element_size();
+        let bytes = to.section.count() * size;
         let told = match comm.rank() {
-            0 => print(&ended.json([
+            0 if self.closing.json => print(&ended.json([
                 ("array", json!(to.array.name())),
                 ("section", json!(to.section.to_string())),
                 ("shape", json!(to.section.shape())),
@@ -114,9 +127,38 @@ impl Write {
                 ("bytes", json!(bytes)),
                 ("gb_per_s", json!(ended.rate(bytes as f64))),
             ])),
+            0 => print(&format!(
+                "{}: {} written, {}; {}\n",
+                to.array.name(),
+                counted(all, "element"),
+                to.array.element_type(),
+                ended.words(all * size)
+            )),
             _ => Ok(()),
         };
         Ok(comm.agree(told)?)
+    }
+
+    /// Collective: writes the section from text, which rank 0 reads, or the section of each
+    /// rank from its own file, in the order of the ranks.
+    fn copy_text(&self, team: &Team<'_>, to: &Side<'_>, file: &str) -> Result<()> {
+        let comm = team.comm;
+        let turns = match self.selection.section.depends_on_rank() {
+            true => comm.size(),
+            false => 1,
+        };
+        let numbers = Numbers {
+            file: &file.replace("%r", &comm.rank().to_string()),
+            array: to.array,
+            section: to.section,
+        };
+        for turn in 0..turns {
+            comm.agree(match comm.rank() == turn {
+                true => numbers.write(&team.room, team.progress),
+                false => Ok(()),
+            })?;
+        }
+        Ok(())
     }
 
     /// Collective: writes the section of each rank from its own file.

@@ -209,14 +209,15 @@ impl Array {
     }
 
     /// The same array seen with axes of extent 1 added or left out, so that
-    /// it has the given shape.
+    /// it has the given shape. Axes with longer tiles cannot be left out: their padding
+    /// is in the file.
     pub fn with_unit_axes(&self, shape: &[u64]) -> Result<Self> {
         if shape == self.shape() {
             return Ok(self.clone());
         }
         let longer =
             |shape: &[u64]| -> Vec<u64> { shape.iter().copied().filter(|n| *n != 1).collect() };
-        if longer(shape) != longer(self.shape()) || self.layout.tile().is_some() {
+        if longer(shape) != longer(self.shape()) {
             return Err(Error::format(
                 &self.name,
                 format!(
@@ -226,24 +227,53 @@ impl Array {
                 ),
             ));
         }
+        let shown = self.shown_axes(shape).ok_or_else(|| {
+            Error::format(
+                &self.name,
+                format!(
+                    "its shape {} cannot be taken as {}, because an axis that would be left out \
+                     is stored in longer tiles; convert it to a layout without tiles first",
+                    shape_text(self.shape()),
+                    shape_text(shape)
+                ),
+            )
+        })?;
         let mut same = self.clone();
         same.descriptor.shape = shape.to_vec();
         // A placement is for the axes as they are in the file.
         same.descriptor.local = None;
+        same.descriptor.arrangement.tile = self.layout.tile().map(|tile| {
+            let extent = |shown: &Option<usize>| shown.map_or(1, |axis| tile[axis]);
+            shown.iter().map(extent).collect()
+        });
         if matches!(same.descriptor.arrangement.order, Order::Axes(_)) {
-            // The k-th long axis stays the k-th; axes of one index may stand anywhere.
-            let long = |shape: &[u64]| -> Vec<usize> {
-                (0..shape.len()).filter(|axis| shape[*axis] != 1).collect()
-            };
-            let (old, new) = (long(self.shape()), long(shape));
-            let moved = self.layout.slowest_first().iter();
-            let moved = moved.filter_map(|axis| Some(new[old.binary_search(axis).ok()?]));
-            let short = (0..shape.len()).filter(|axis| shape[*axis] == 1);
+            // Axes of one index may stand anywhere.
+            let place_of = |axis: &usize| shown.iter().position(|shown| *shown == Some(*axis));
+            let moved = self.layout.slowest_first().iter().filter_map(place_of);
+            let short = (0..shape.len()).filter(|axis| shown[*axis].is_none());
             let order: Vec<usize> = moved.chain(short).collect();
             same.descriptor.arrangement.order = Order::from_slowest_first(&order);
         }
         same.layout = same.descriptor.check(&self.name)?;
         Ok(same)
+    }
+
+    /// For each axis of a view of `shape` the axis that it shows, `None` where it has one
+    /// index and shows none; `None` unless all are shown that are longer or have longer tiles.
+    fn shown_axes(&self, shape: &[u64]) -> Option<Vec<Option<usize>>> {
+        let is_long = |axis: &usize| {
+            self.shape()[*axis] != 1 || self.layout.tile().is_some_and(|tile| tile[*axis] != 1)
+        };
+        let mut left = (0..self.shape().len()).filter(is_long).peekable();
+        let mut shown = Vec::new();
+        for extent in shape {
+            let axis = left.next_if(|axis| self.shape()[*axis] == *extent);
+            if axis.is_none() && *extent != 1 {
+                return None;
+            }
+            shown.push(axis);
+        }
+        left.next().is_none().then_some(shown)
     }
 
     /// The same array seen with its axes in another order: axis `k` of the view

@@ -1,10 +1,10 @@
 //! [`distinct`]: whether a new array would take the place of the one that it is
 //! made of.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::format::{Location, hdf5};
+use crate::format::{Location, hdf5, place};
 
 /// Fails if a new array named `output` would take the place of the array `input`,
 /// however that is named, or one of them would lie in the other.
@@ -16,6 +16,7 @@ use crate::format::{Location, hdf5};
 /// # let name = name.to_str().unwrap();
 /// Array::create(name, &ArrayDescriptor::new(&[4, 4], ElementType::F32))?;
 /// assert!(distinct(name, &format!("{name}/")).is_err());
+/// assert!(distinct(name, &format!("{name}/new.oc")).is_err());
 /// assert!(distinct(name, &format!("{name}.npy")).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -25,16 +26,12 @@ pub fn distinct(input: &str, output: &str) -> Result<()> {
         return Ok(());
     };
     let to = Location::of_new(output)?;
-    // An address is its own canonical form.
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.into());
     let (source, target) = (real(from.path()), real(to.path()));
     let apart = match (from.inner(), to.inner()) {
         (Some(one), Some(other)) => !hdf5::same_name(Some(one), Some(other)),
         _ => false,
     };
-    // What does not exist yet takes nobody's place.
-    let exists = source == target || target.exists();
-    let same = source.starts_with(&target) || (exists && target.starts_with(&source));
+    let same = source.starts_with(&target) || target.starts_with(&source);
     if same && !apart {
         return Err(Error::format(
             output,
@@ -42,4 +39,22 @@ pub fn distinct(input: &str, output: &str) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    // An address is its own canonical form.
+    if place::is_address(path) {
+        return path.into();
+    }
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let found = whole.ancestors().find_map(|ancestor| {
+        let rest = whole.strip_prefix(ancestor).ok()?;
+        let ancestor = ancestor.canonicalize().ok()?;
+        Some(match rest == Path::new("") {
+            true => ancestor,
+            false => ancestor.join(rest),
+        })
+    });
+    found.unwrap_or(whole)
 }

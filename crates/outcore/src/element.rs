@@ -8,6 +8,7 @@ use num_complex::Complex;
 
 use crate::dispatch;
 use crate::error::Error;
+use crate::fill::value;
 
 /// The type of the elements of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,6 +86,24 @@ impl ElementType {
     /// One element, given by its bytes in this machine's order, as text.
     pub fn text(self, bytes: &[u8]) -> String {
         dispatch!(self, T => T::text(bytes))
+    }
+
+    /// Appends the element that [`ElementType::text`] gives as `text`: its bytes in this
+    /// machine's order.
+    ///
+    /// ```
+    /// let mut bytes = Vec::new();
+    /// outcore::ElementType::F32.read_text("-1.5", &mut bytes)?;
+    /// assert_eq!(bytes, (-1.5f32).to_ne_bytes());
+    /// assert!(outcore::ElementType::U8.read_text("256", &mut bytes).is_err());
+    /// # Ok::<(), outcore::Error>(())
+    /// ```
+    pub fn read_text(self, text: &str, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        dispatch!(self, T => {
+            let value: T = value(text)?;
+            bytes.extend_from_slice(bytemuck::bytes_of(&value));
+        });
+        Ok(())
     }
 
     /// The name in texts: `f32`, `c64`, `bool`.

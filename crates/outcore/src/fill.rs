@@ -139,7 +139,8 @@ fn scramble(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-fn value<T: FillElement>(text: &str) -> Result<T> {
+/// The element that a text is.
+pub(crate) fn value<T: FillElement>(text: &str) -> Result<T> {
     T::from_text(text)
         .filter(|value| value.is_in_range() || names_infinity(text))
         .ok_or_else(|| Error::Invalid(format!("'{text}' is not a value of type {}", T::TYPE)))

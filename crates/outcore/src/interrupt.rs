@@ -14,10 +14,14 @@ use crate::error::{Error, Result};
 /// The signal that came, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// From now on the first SIGINT or SIGTERM makes calls fail with
-/// [`Error::Interrupted`], and the second ends the process.
+/// From now on the first SIGINT, SIGTERM or SIGHUP makes calls fail with
+/// [`Error::Interrupted`], and the second ends the process. A SIGHUP that is ignored, as
+/// under `nohup`, stays so.
 pub fn stop_on_signals() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        if signal == libc::SIGHUP && is_ignored(signal) {
+            continue;
+        }
         // SAFETY: zeros are a valid sigaction: no flags, no blocked signals.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
@@ -27,6 +31,14 @@ pub fn stop_on_signals() {
         // handler may do.
         unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
     }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: zeros are a valid sigaction, which the call replaces by the present one.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is changed; `action` lives through the call.
+    unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    action.sa_sigaction == libc::SIG_IGN
 }
 
 extern "C" fn on_signal(signal: libc::c_int) {

@@ -47,6 +47,7 @@ mod draft;
 mod element;
 mod error;
 mod execute;
+mod existing;
 mod fill;
 mod format;
 mod freed;

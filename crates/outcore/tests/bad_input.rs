@@ -175,6 +175,55 @@ fn axes_of_one_index_come_and_go_in_every_order() {
 }
 
 #[test]
+fn axes_of_one_index_come_and_go_beside_tiles() {
+    let directory = TempDir::new().unwrap();
+    let arrays = [
+        (
+            "tiled:2x4",
+            vec![3, 5],
+            vec![vec![1, 3, 5], vec![3, 1, 5, 1]],
+        ),
+        (
+            "tiled:2x1x4",
+            vec![3, 1, 5],
+            vec![vec![3, 5], vec![1, 3, 5, 1]],
+        ),
+        (
+            "tiled:2x3x4",
+            vec![3, 1, 5],
+            vec![vec![1, 3, 1, 5], vec![3, 1, 1, 5]],
+        ),
+        (
+            "tiled:2x1x4:column",
+            vec![3, 1, 5],
+            vec![vec![3, 5], vec![1, 3, 5]],
+        ),
+        (
+            "tiled:2x3x4:axes:2,0,1",
+            vec![3, 1, 5],
+            vec![vec![3, 1, 5, 1]],
+        ),
+    ];
+    for (at, (layout, stored, shapes)) in arrays.into_iter().enumerate() {
+        let name = name(&directory, &format!("{at}.oc"));
+        let descriptor =
+            ArrayDescriptor::new(&stored, ElementType::I32).layout(layout.parse().unwrap());
+        let array = Array::create(&name, &descriptor).unwrap();
+        let values: Vec<i32> = (0..15).collect();
+        array.write(&array.whole(), &values).unwrap();
+        for shape in shapes {
+            let seen = array.with_unit_axes(&shape).unwrap();
+            let found = seen.read::<i32>(&seen.whole()).unwrap();
+            assert_eq!(found, values, "{layout} {shape:?}");
+        }
+        if layout.contains("2x3x4") {
+            let refused = message(array.with_unit_axes(&[3, 5]));
+            assert!(refused.contains("longer tiles"), "{refused}");
+        }
+    }
+}
+
+#[test]
 fn a_replaced_striped_array_takes_its_stripes_along() {
     let directory = TempDir::new().unwrap();
     let disk = TempDir::new().unwrap();

@@ -1,15 +1,14 @@
 //! `outcore bench remote`: sections of arrays in an object store.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
 use outcore::{Error, Result, bytes_text};
-use outcore_bench::{Line, ObjectServer, RemoteOptions, csv, remote, table};
+use outcore_bench::{Line, ObjectServer, RemoteOptions, remote};
 
 use crate::bytes;
-use crate::ranks::print;
 
 /// Read sections of arrays in an object store, beside one request at a time
 ///
@@ -67,11 +66,10 @@ impl Remote {
         if let Some(peak) = peak {
             eprintln!("peak memory of this process {}", bytes_text(peak));
         }
-        print(&if self.csv { csv(&lines) } else { table(&lines) })?;
-        Ok(Vec::new())
+        Ok(lines)
     }
 
-    /// Serves, and lets another process measure and print.
+    /// Serves, and lets another process measure.
     fn with_server(&self) -> Result<Vec<Line>> {
         let failed = |source| Error::File {
             action: "start",
@@ -85,9 +83,7 @@ impl Remote {
         command.args(["bench", "remote", "--at", "s3://bench/arrays"]);
         command.args(["--memory", &self.memory.to_string()]);
         command.args(["--repeat", &self.repeat.to_string()]);
-        if self.csv {
-            command.arg("--csv");
-        }
+        command.arg("--csv").stdout(Stdio::piped());
         if self.peers {
             command.arg("--peers").arg("--python").arg(&self.python);
         }
@@ -95,9 +91,21 @@ impl Remote {
         command.env("AWS_ALLOW_HTTP", "true");
         command.env("AWS_ACCESS_KEY_ID", "bench");
         command.env("AWS_SECRET_ACCESS_KEY", "bench");
-        match command.status().map_err(failed)?.success() {
-            true => Ok(Vec::new()),
+        let child = command.spawn().map_err(failed)?;
+        let output = child.wait_with_output().map_err(failed)?;
+        match output.status.success() {
+            true => Ok(lines(&String::from_utf8_lossy(&output.stdout))),
             false => Err(Error::Invalid("the measuring process has failed".into())),
         }
     }
+}
+
+/// What the other process has printed.
+fn lines(text: &str) -> Vec<Line> {
+    let lines = text.lines().filter_map(|line| Line::parse("remote", line));
+    let with_commas = |line: Line| Line {
+        case: line.case.replace(';', ","),
+        ..line
+    };
+    lines.map(with_commas).collect()
 }

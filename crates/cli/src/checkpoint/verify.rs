@@ -14,6 +14,7 @@ use super::{Series, unfinished_text};
 use crate::bytes;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, is_interruption, print, shown};
+use crate::work::{Begun, Ended};
 
 /// Compare the data of checkpoints with their checksums
 ///
@@ -70,7 +71,7 @@ impl Verify {
     }
 
     pub(super) fn run(&self) -> Result<()> {
-        let progress = OnceLock::new();
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.usually(default_ranks()).run(|comm| {
             let (mut findings, checkpoints) = self.find(comm)?;
             let total: u64 = checkpoints.iter().map(Checkpoint::bytes).sum();
@@ -81,9 +82,9 @@ impl Verify {
                 findings.push(examine(comm, checkpoint, progress)?);
             }
             progress.finish();
-            let seconds = start.elapsed().as_secs_f64();
+            let ended = begun.end_since(comm, start)?;
             let told = match comm.rank() {
-                0 => self.tell(&findings, total, seconds),
+                0 => self.tell(&findings, total, &ended),
                 _ => Ok(()),
             };
             comm.agree(told)?;
@@ -152,7 +153,7 @@ impl Verify {
         }
     }
 
-    fn tell(&self, findings: &[Finding], total: u64, seconds: f64) -> Result<()> {
+    fn tell(&self, findings: &[Finding], total: u64, ended: &Ended) -> Result<()> {
         let intact = findings.iter().filter(|finding| finding.problem.is_none());
         let intact = intact.count();
         if self.json {
@@ -160,6 +161,10 @@ impl Verify {
                 "directory": self.series.directory,
                 "checkpoints": findings.iter().map(facts).collect::<Vec<_>>(),
                 "intact": intact,
+                "bytes": total,
+                "gb_per_s": ended.rate(total as f64),
+                "seconds": ended.seconds,
+                "peak_memory_bytes": ended.peak,
             });
             return print(&format!("{all:#}\n"));
         }
@@ -177,10 +182,11 @@ impl Verify {
             }
         }
         text.push_str(&format!(
-            "{intact} of {} intact; {} in {seconds:.2} s, {:.2} GB/s\n",
+            "{intact} of {} intact; {} in {:.2} s, {:.2} GB/s\n",
             findings.len(),
             bytes::show(total),
-            total as f64 / seconds.max(1e-9) / 1e9
+            ended.seconds,
+            ended.rate(total as f64)
         ));
         let unfinished = self.series.open()?.leftovers()?.len();
         print(&(text + &unfinished_text(unfinished)))

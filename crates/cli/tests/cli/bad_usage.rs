@@ -195,7 +195,7 @@ fn arrays_that_cannot_be_made() {
         ),
         (
             "create b.npy --shape 4 --type f32 --stripe-directory .",
-            "stripes",
+            "neither striped nor placed locally",
         ),
         (
             "create b.oc --shape 4 --type f32 --layout axes:1,0",

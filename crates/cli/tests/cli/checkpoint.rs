@@ -135,11 +135,25 @@ fn verify() {
         (&found["intact"], &found["checkpoints"][0]["intact"]),
         (&json!(0), &json!(false))
     );
+    assert_eq!(found["bytes"], found["checkpoints"][0]["bytes"]);
+    for closing in ["gb_per_s", "seconds", "peak_memory_bytes"] {
+        assert!(found[closing].as_f64().is_some(), "{closing}: {text}");
+    }
     assert!(
         place
             .ok("checkpoint verify run step-3")
             .contains("1 of 1 intact")
     );
+    // What is for arrays only is not ignored.
+    for option in ["--report r.txt --force", "--accept all", "--memory 1MiB"] {
+        for name in ["run", "run/step-3"] {
+            let message = place.fails(1, &format!("verify {name} {option}"));
+            let first = option.split(' ').next().unwrap();
+            let sentence = format!("{name} holds checkpoints, for which there is no {first};");
+            assert!(message.contains(&sentence), "{message}");
+        }
+    }
+    assert!(!place.path("r.txt").exists());
 
     std::fs::remove_file(place.path("run/step-1/v.oc/data.bin")).unwrap();
     damage(&place, "run/step-3/manifest.json", 100);

@@ -61,6 +61,47 @@ fn results_are_ordinary_arrays() {
     assert_eq!(place.ok("read c.npy 0").trim(), "36");
 }
 
+/// Whatever a name looks like, the old result is found if it is there.
+#[test]
+fn results_in_files_with_others_are_added_to() {
+    let place = Place::new();
+    place.ok("create all.h5:/a --shape 6 --type f64 --fill 2");
+    place.ok("create all.h5:/b --shape 9 --type f64 --fill 3");
+    place.ok("create a.npy --shape 6 --type f64 --fill 2");
+    place.ok("create b.npy --shape 9 --type f64 --fill 3");
+    let raw = "raw:c.bin?shape=6&type=f64";
+    for (a, b, c) in [
+        ("all.h5:/a", "all.h5:/b", "all.h5:/c"),
+        ("a.npy", "b.npy", "c.h5:/c"),
+        ("a.npy", "b.npy", "usual.h5"),
+        ("a.npy", "b.npy", "c.nc:c"),
+        ("a.npy", "b.npy", "c.zarr/c"),
+        ("a.npy", "b.npy", raw),
+    ] {
+        let line = format!(
+            "contract c[i,j]+=a[i,k]*b[k,j] --segments i=2 --segments j=2,1 --segments k=3 \
+             --array a={a} --array b={b} --array c={c} --from files --force"
+        );
+        let names = place.names();
+        place.ok(&line);
+        assert_eq!(place.ok(&format!("read {c} 0")).trim(), "18", "{c}");
+        place.ok(&format!("{line} --ranks 2"));
+        assert_eq!(place.ok(&format!("read {c} 0")).trim(), "36", "{c}");
+        assert!(
+            place.names().len() <= names.len() + 1,
+            "{:?}",
+            place.names()
+        );
+    }
+    // What is there, but is no array, is not overwritten.
+    place.write("d.h5", "no array");
+    let line = "contract d[i]+=a[i,k]*b[k] --segments i=2 --segments k=3 --array a=a.npy --array \
+                b=b.npy --array d=d.h5:/d --force";
+    place.ok("create b.npy --shape 3 --type f64 --force");
+    assert!(place.fails(1, line).contains("d.h5"));
+    assert_eq!(place.bytes("d.h5"), b"no array");
+}
+
 #[test]
 fn bad_requests_are_refused() {
     let place = Place::new();

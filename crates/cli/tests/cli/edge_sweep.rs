@@ -251,3 +251,25 @@ fn meshes_are_the_same_on_any_number_of_ranks() {
     let message = place.fails(2, "mesh c.npy d.npy --nodes 10 --type i32");
     assert!(message.contains("f32 or f64"), "{message}");
 }
+
+#[test]
+fn both_arrays_of_a_mesh_may_be_in_one_file() {
+    let place = Place::new();
+    place.ok("mesh edges.npy nodes.npy --nodes 500");
+    for line in [
+        "mesh m.h5:/edges m.h5:/nodes --nodes 500",
+        "mesh m.h5:/edges m.h5:/nodes --nodes 500 --force --ranks 2",
+    ] {
+        place.ok(line);
+        for name in ["edges", "nodes"] {
+            place.ok(&format!("convert m.h5:/{name} {name}2.npy --force"));
+            let (one, other) = (format!("{name}.npy"), format!("{name}2.npy"));
+            assert_eq!(place.bytes(&one), place.bytes(&other));
+        }
+    }
+    // Nothing is made if the second cannot be.
+    let message = place.fails(1, "mesh new.npy m.h5:/nodes --nodes 500");
+    assert!(message.contains("m.h5:/nodes exists already"), "{message}");
+    place.fails(1, "mesh new.npy nodes.xyz --nodes 500");
+    assert!(!place.path("new.npy").exists());
+}

@@ -234,6 +234,50 @@ fn commands_without_an_output_stop_as_well() {
     }
 }
 
+/// A terminal that goes away stops a program, unless that is to be ignored.
+#[test]
+fn a_lost_terminal_is_an_interruption() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 8589934592 --type f64");
+    let mut command = place.command(["stats", "a.npy"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().expect("outcore starts");
+    wait_for_handler(&child);
+    send(&child, "-HUP");
+    let text = complaint(&child.wait_with_output().expect("it ends"), 129);
+    assert!(text.contains("interrupted"), "{text}");
+    // Under nohup it goes on until it is told otherwise.
+    let program = env!("CARGO_BIN_EXE_outcore");
+    let mut command = Command::new("nohup");
+    command.args([program, "stats", "a.npy"]);
+    let mut command = place.prepare(command);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().expect("nohup starts");
+    wait_for_handler(&child);
+    send(&child, "-HUP");
+    send(&child, "-INT");
+    complaint(&child.wait_with_output().expect("it ends"), 130);
+}
+
+#[test]
+fn an_interrupted_calibration_keeps_nothing() {
+    let place = Place::new();
+    let mut command = place.command(["calibrate", "."]);
+    command.env("XDG_CACHE_HOME", place.path("cache"));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().expect("outcore starts");
+    wait_until(&place, &mut child, &|place| !hidden(place).is_empty());
+    send(&child, "-INT");
+    complaint(&child.wait_with_output().expect("it ends"), 130);
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}
+
+fn send(child: &Child, signal: &str) {
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args([signal, &id]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
 /// Waits until a program handles SIGINT itself.
 fn wait_for_handler(child: &Child) {
     loop {

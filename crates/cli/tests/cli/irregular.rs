@@ -276,3 +276,39 @@ fn numpy_takes_and_puts_the_same() {
     );
     assert!(printed.ends_with("checked to the end\n"), "{printed}");
 }
+
+/// A name that describes a file is taken at its word, so it must describe what is written.
+#[test]
+fn described_outputs_hold_what_is_gathered() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 60x70 --type f64 --fill index");
+    let rows: Vec<u64> = random(500, 60);
+    save_u64(&place, "i.npy", &rows);
+    let line = "gather a.npy --axes 1 --indices i.npy -o";
+    place.ok(&format!("{line} rows.npy"));
+    for (layout, ranks, memory) in [
+        ("row", 1, "1MiB"),
+        ("column", 1, "1MiB"),
+        ("column", 3, "256KiB"),
+        ("tiled:7x5", 2, "1MiB"),
+    ] {
+        let raw = format!("raw:rows.bin?shape=500x70&type=f64&layout={layout}");
+        place.ok(&format!(
+            "{line} {raw} --force --ranks {ranks} --memory {memory}"
+        ));
+        place.ok(&format!("convert {raw} back.npy --layout row --force"));
+        assert_eq!(place.bytes("back.npy"), place.bytes("rows.npy"), "{raw}");
+    }
+    for raw in [
+        "raw:x.bin?shape=500&type=f64",
+        "raw:x.bin?shape=500x71&type=f64",
+        "raw:x.bin?shape=500x70&type=f32",
+    ] {
+        let message = place.fails(1, &format!("{line} {raw}"));
+        assert!(
+            message.contains("what is written is 500x70 f64"),
+            "{message}"
+        );
+    }
+    assert!(!place.path("x.bin").exists());
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use outcore_bench::{Fault, ObjectServer};
 
+use crate::html::text_of;
 use crate::program::{Place, complaint};
 
 const SECRET: &str = "swordfish";
@@ -635,4 +636,38 @@ fn killed_and_continued() {
             .iter()
             .any(|path| path.contains(".unfinished"))
     );
+}
+
+#[test]
+fn the_bench_removes_only_what_it_has_made() {
+    let server = ObjectServer::start(Duration::ZERO).expect("a server");
+    let client = Client::of(&server.endpoint());
+    client.ok("create|s3://bench/own/bench.npy|--shape|3|--type|u8|--fill|index");
+    let line = "bench|remote|--at|s3://bench/own|--repeat|1";
+    client.fails(line, &["bench.npy", "exists already"]);
+    assert_eq!(client.ok("read|s3://bench/own/bench.npy"), "0 1 2\n");
+    client.ok("create|s3://bench/more/bench.zarr|--shape|3|--type|u8|--fill|index");
+    let line = "bench|remote|--at|s3://bench/more|--repeat|1";
+    client.fails(line, &["bench.zarr", "exists already"]);
+    assert_eq!(client.ok("read|s3://bench/more/bench.zarr"), "0 1 2\n");
+}
+
+#[test]
+fn the_bench_makes_a_page() {
+    let place = Place::new();
+    let line = "bench remote --latency 0 --repeat 1 --html page.html";
+    let output = place.command(line.split_whitespace()).output();
+    let output = output.expect("outcore starts");
+    assert!(output.status.success(), "{output:?}");
+    let table = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(table.lines().count(), 1 + 4, "{table}");
+    let page = String::from_utf8(place.bytes("page.html")).expect("text");
+    let text = text_of(&page);
+    for part in [
+        line,
+        "1000 chunks of a Zarr array: 5::16, 7::16",
+        "one-by-one",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }

@@ -205,3 +205,71 @@ fn sections_outside_the_array_are_refused_and_nothing_is_made() {
     place.ok("read a.oc -o after.bin");
     assert_eq!(place.bytes("before.bin"), place.bytes("after.bin"));
 }
+
+#[test]
+fn planes_are_written_from_chunks_and_tiles() {
+    let place = Place::new();
+    place.ok("create volume.oc --shape 9x30x40 --type f32");
+    place.ok("create plane.zarr --shape 30x40 --type f32 --layout tiled:8x16 --fill index");
+    place.ok("create plane.oc --shape 1x30x1x40 --type f32 --layout tiled:1x8x1x16 --fill index");
+    place.ok("create thick.oc --shape 1x30x40 --type f32 --layout tiled:2x8x16 --fill index");
+    let whole = place.ok("read plane.zarr");
+    for source in ["plane.zarr", "plane.oc", "thick.oc"] {
+        place.ok_args(&[
+            "write",
+            "volume.oc",
+            "7, :, :",
+            "--from",
+            source,
+            "--ranks",
+            "2",
+        ]);
+        assert_eq!(place.ok_args(&["read", "volume.oc", "7, :, :"]), whole);
+        place.ok("write volume.oc --fill 0");
+    }
+    place.ok("create flat.oc --shape 30x40 --type f32");
+    let message = place.fails(1, "write flat.oc --from thick.oc");
+    assert!(message.contains("longer tiles"), "{message}");
+}
+
+#[test]
+fn files_of_ranks_need_sections_of_ranks() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 6 --type f32 --fill index");
+    for line in [
+        "read a.npy 0:3 -o part%r.npy --ranks 2",
+        "read a.npy -o part%r.txt",
+        "write a.npy 0:3 --from part%r.npy --ranks 2",
+    ] {
+        let message = place.fails(2, line);
+        assert!(message.contains("%r"), "{message}");
+    }
+    assert_eq!(place.names(), ["a.npy"]);
+}
+
+#[test]
+fn reads_and_writes_close_with_time_and_memory() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 6 --type f32 --fill index");
+    for (line, begin) in [
+        (
+            "read a.npy 0:3 -o b.npy",
+            "b.npy: 3 elements of a.npy, f32; ",
+        ),
+        ("read a.npy 0 -o c.txt", "c.txt: 1 element of a.npy, f32; "),
+        (
+            "read a.npy p::N -o d%r.npy --ranks 2",
+            "d%r.npy: 6 elements of a.npy, f32; ",
+        ),
+        ("write a.npy --fill 3", "a.npy: 6 elements written, f32; "),
+        (
+            "write a.npy p::N --fill 3 --ranks 3",
+            "a.npy: 6 elements written, f32; ",
+        ),
+    ] {
+        let told = place.ok(line);
+        assert!(told.starts_with(begin), "{told}");
+        assert!(told.contains(" GB/s; peak memory "), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}

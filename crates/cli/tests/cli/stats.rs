@@ -201,3 +201,23 @@ fn infinities_have_no_histogram_of_all() {
     let svg = String::from_utf8(place.bytes("b.svg")).expect("text");
     assert!(svg.contains("2 NaN left out"), "{svg}");
 }
+
+#[test]
+fn described_outputs_hold_what_is_found() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 6x4x3 --type f64 --fill index");
+    let line = "stats a.npy --axes 1 --of max -o";
+    place.ok(&format!("{line} max.npy"));
+    let raw = "raw:max.bin?shape=6x3&type=f64&layout=column";
+    place.ok(&format!("{line} {raw}"));
+    place.ok(&format!("convert {raw} back.npy --layout row"));
+    assert_eq!(place.bytes("back.npy"), place.bytes("max.npy"));
+    for raw in [
+        "raw:x.bin?shape=18&type=f64",
+        "raw:x.bin?shape=6x3&type=f32",
+    ] {
+        let message = place.fails(1, &format!("{line} {raw}"));
+        assert!(message.contains("what is written is 6x3 f64"), "{message}");
+    }
+    assert!(!place.path("x.bin").exists());
+}

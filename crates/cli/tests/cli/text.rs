@@ -95,3 +95,89 @@ fn more_than_fits_into_one_piece() {
     }
     assert_eq!(expected, 1_100_000);
 }
+
+/// What `read` writes as text, `write` reads, whatever the type and the order.
+#[test]
+fn text_is_read_back() {
+    let place = Place::new();
+    let types = [
+        "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64", "c64",
+        "c128",
+    ];
+    for (at, kind) in types.iter().enumerate() {
+        let layout = ["row", "column", "tiled:3x2x4"][at % 3];
+        let shape = format!("--shape 5x6x7 --type {kind} --layout {layout} --force");
+        place.ok(&format!("create a.oc {shape} --fill random"));
+        for (text, more) in [("a.txt", ""), ("a.csv", "--memory 128KiB --ranks 2")] {
+            place.ok(&format!("read a.oc 1:5,::2,: -o {text} --force"));
+            place.ok(&format!("create b.oc {shape}"));
+            let told = place.ok(&format!("write b.oc 1:5,::2,: --from {text} {more}"));
+            assert!(told.starts_with("b.oc: 84 elements written"), "{told}");
+            let printed = |array: &str| place.ok(&format!("read {array} 1:5,::2,:"));
+            assert_eq!(printed("a.oc"), printed("b.oc"), "{kind} {text}");
+        }
+    }
+    for (kind, text) in [
+        ("f32", "NaN inf -inf"),
+        ("f64", "-0 1e300 4.9e-324"),
+        ("c64", "1+2i NaN+NaNi -inf-3i"),
+    ] {
+        place.ok(&format!("create c.oc --shape 3 --type {kind} --force"));
+        place.write("c.txt", text);
+        place.ok("write c.oc --from c.txt");
+        place.ok("read c.oc -o d.csv --force");
+        place.ok(&format!("create d.oc --shape 3 --type {kind} --force"));
+        place.ok("write d.oc --from d.csv");
+        assert_eq!(place.ok("read c.oc"), place.ok("read d.oc"));
+    }
+}
+
+#[test]
+fn each_rank_reads_its_own_text() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 4x3 --type i32 --fill index");
+    place.ok("read a.oc p::N,: -o part%r.txt --ranks 2");
+    place.ok("create b.oc --shape 4x3 --type i32");
+    let told = place.ok("write b.oc p::N,: --from part%r.txt --ranks 2");
+    assert!(
+        told.starts_with("b.oc: 12 elements written, i32; "),
+        "{told}"
+    );
+    assert_eq!(place.ok("read b.oc"), place.ok("read a.oc"));
+}
+
+#[test]
+fn text_that_does_not_fit_writes_nothing() {
+    let place = Place::new();
+    place.ok("create a.oc --shape 2x3 --type u8");
+    for (text, words) in [
+        (
+            "1 2 3\n4 5",
+            "has 5 numbers, but section [0:2, 0:3] of a.oc needs 6",
+        ),
+        ("1 2 3\n4 5 6 7", "has 7 numbers"),
+        ("", "has 0 numbers"),
+        (
+            "1 2 3\n4 256 6",
+            "a.csv, line 2: '256' is not a value of type u8",
+        ),
+        ("1,2,3\n\n4,five,6", "a.csv, line 3: 'five' is not a value"),
+        (
+            "1,2,3\n4,,6",
+            "a.csv, line 2: there is no number between the commas",
+        ),
+        ("1;2;3", "line 1: '1;2;3'"),
+        ("1 2 3 4 5 \u{b5}", "'\u{b5}' is not a value"),
+    ] {
+        place.write("a.csv", text);
+        let message = place.fails(1, "write a.oc --from a.csv");
+        assert!(message.contains(words), "{text:?}: {message}");
+    }
+    place.write("a.csv", [0xff; 6]);
+    let message = place.fails(1, "write a.oc --from a.csv");
+    assert!(message.contains("something else than numbers"), "{message}");
+    place.write("a.csv", "7".repeat(5000));
+    place.fails(1, "write a.oc --from a.csv");
+    assert!(place.fails(1, "write a.oc --from b.csv").contains("b.csv"));
+    assert_eq!(place.ok("read a.oc"), "0 0 0\n0 0 0\n");
+}

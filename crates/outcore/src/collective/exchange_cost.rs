@@ -11,6 +11,7 @@ use outcore_transport::{AllToAll, AllToAllCost, Comm, Exchange, Op};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::strategy::profile::Cost;
 
 /// So often a thing is done in a row, since who comes last waits for nobody;
@@ -70,9 +71,9 @@ impl ExchangeCost {
         }
         let ranks = comm.size() as f64;
         let abreast = (cores() as f64).clamp(1.0, ranks);
-        let terms = fastest(|| Ok(comm.agree(Ok::<_, Error>(()))?))?;
-        let small = fastest(|| everybody_sends(comm, SMALL))?;
-        let large = fastest(|| everybody_sends(comm, LARGE))?;
+        let terms = fastest(comm, || Ok(comm.agree(Ok::<_, Error>(()))?))?;
+        let small = fastest(comm, || everybody_sends(comm, SMALL))?;
+        let large = fastest(comm, || everybody_sends(comm, LARGE))?;
         let messages = ranks * (ranks - 1.0) / abreast;
         let each = (small - terms).max(small * 0.1) / messages;
         let byte = (large - small).max(0.0) / messages / LARGE as f64;
@@ -141,9 +142,11 @@ fn read_kept() -> BTreeMap<String, ExchangeCost> {
         .unwrap_or_default()
 }
 
-fn fastest(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+/// Collective: the seconds of `work`; fails on all ranks after a signal.
+fn fastest(comm: &Comm, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..ROWS {
+        comm.agree(interrupt::check())?;
         let start = Instant::now();
         (0..ROW).try_for_each(|_| work())?;
         best = best.min(start.elapsed().as_secs_f64() / ROW as f64);
@@ -159,7 +162,9 @@ fn measure_all_to_all(comm: &Comm) -> Result<AllToAllCost> {
     let ranks = comm.size();
     let seconds = |algorithm: AllToAll, bytes: usize| {
         let (sent, mut received) = (vec![7u8; bytes * ranks], vec![0u8; bytes * ranks]);
-        let own = fastest(|| Ok(comm.all_to_all_into(&sent, &mut received, algorithm)?))?;
+        let own = fastest(comm, || {
+            Ok(comm.all_to_all_into(&sent, &mut received, algorithm)?)
+        })?;
         Ok::<_, Error>(comm.all_reduce_one(own, Op::Max)?)
     };
     let [shared, messages, general] =

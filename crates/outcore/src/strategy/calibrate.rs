@@ -1,7 +1,7 @@
 //! Measuring a [`StorageProfile`], and keeping it for the next time.
 //!
-//! A few seconds on a scratch file of 64 MiB in the directory that is asked
-//! about. Profiles are kept in one file in the user's cache directory, by the
+//! Reads and writes a scratch file of 64 MiB several times in the directory that is asked
+//! about, and reads small pieces of it from the device. Profiles are kept in one file in the user's cache directory, by the
 //! device number of the file system.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use outcore_storage::{Access, FileStore, ReadRequest, Store, WriteRequest};
 use super::profile::{Cost, StorageProfile};
 use crate::error::{Error, Result};
 use crate::format::native::new_id;
+use crate::interrupt;
 
 const SIZE: u64 = 64 << 20;
 const SMALL: usize = 64;
@@ -24,10 +25,13 @@ const BLOCKS: f64 = (SIZE / BLOCK as u64) as f64;
 const STRETCH: usize = 16 << 20;
 
 impl StorageProfile {
-    /// Measures the file system of `directory`.
-    pub fn measure(directory: &Path) -> Result<Self> {
+    /// What [`StorageProfile::measure`] moves, in bytes.
+    pub const MEASURED: u64 = 11 * SIZE + 3 * STRETCH as u64;
+
+    /// Measures the file system of `directory`; `progress` gets the bytes that were moved.
+    pub fn measure(directory: &Path, progress: &dyn Fn(u64)) -> Result<Self> {
         let path = directory.join(format!(".{}-calibration", new_id()));
-        let outcome = measure_file(&path);
+        let outcome = measure_file(&path, progress);
         let _ = std::fs::remove_file(&path);
         outcome
     }
@@ -88,11 +92,13 @@ fn file_system(path: &Path) -> Result<String> {
     Ok(format!("device {:#x}", metadata.dev()))
 }
 
-fn measure_file(path: &Path) -> Result<StorageProfile> {
+fn measure_file(path: &Path, progress: &dyn Fn(u64)) -> Result<StorageProfile> {
     let store = FileStore::create(path)?;
     let data = vec![7u8; BLOCK];
     for offset in (0..SIZE).step_by(BLOCK) {
+        interrupt::check()?;
         store.write_at(offset, &data)?;
+        progress(BLOCK as u64);
     }
     store.sync()?;
     let mut profile = StorageProfile::assumed(path);
@@ -101,9 +107,14 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
     // processor's cache.
     let mut block = vec![0u8; BLOCK];
     let blocks = || (0..SIZE).step_by(BLOCK);
-    let all = fastest(3, || {
-        blocks().try_for_each(|offset| Ok(store.read_at(offset, &mut block)?))
-    })?;
+    let mut all = f64::INFINITY;
+    for _ in 0..3 {
+        let seconds = fastest(1, || {
+            blocks().try_for_each(|offset| Ok(store.read_at(offset, &mut block)?))
+        })?;
+        all = all.min(seconds);
+        progress(SIZE);
+    }
     profile.cached_read = cost(batches(&store, SMALL, 8)?, (all / BLOCKS, BLOCK));
     let few: Vec<WriteRequest<'_>> = places(256)
         .map(|offset| WriteRequest {
@@ -116,11 +127,16 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
     let mut all = f64::INFINITY;
     for _ in 0..3 {
         store.forget()?;
-        blocks().try_for_each(|offset| store.read_at(offset, &mut block))?;
+        for offset in blocks() {
+            interrupt::check()?;
+            store.read_at(offset, &mut block)?;
+            progress(BLOCK as u64);
+        }
         let seconds = fastest(1, || {
             blocks().try_for_each(|offset| Ok(store.write_at(offset, &data)?))
         })?;
         all = all.min(seconds);
+        progress(SIZE);
     }
     profile.write = cost((small / 256.0, SMALL), (all / BLOCKS, BLOCK));
     store.sync()?;
@@ -138,12 +154,14 @@ fn measure_file(path: &Path) -> Result<StorageProfile> {
             let mut blocks = (0..STRETCH as u64).step_by(BLOCK);
             blocks.try_for_each(|at| Ok(store.read_at(at, &mut block)?))
         })?;
+        progress(3 * STRETCH as u64);
         let copied = profile.cached_read.of(16, STRETCH as u64);
         let byte = (long - alone - copied).max(1e-6) / STRETCH as f64;
         let each = (alone - PAGE as f64 * byte).max(profile.cached_read.each);
         profile.cold_read = Cost { each, byte };
         profile.parallel = (alone / together).clamp(1.0, 256.0);
         profile.ahead = read_on(path)?.unwrap_or(profile.ahead);
+        progress(SIZE);
         profile.first_write = first_write(path)?.unwrap_or(profile.first_write);
     }
     measure_copies(&store, &mut profile)?;
@@ -180,6 +198,7 @@ fn cost((small, few): (f64, usize), (large, many): (f64, usize)) -> Cost {
 fn fastest(repeats: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..repeats {
+        interrupt::check()?;
         let start = Instant::now();
         work()?;
         best = best.min(start.elapsed().as_secs_f64());
@@ -308,7 +327,7 @@ mod tests {
     #[test]
     fn a_measured_profile_is_plausible() {
         let directory = tempfile::tempdir().unwrap();
-        let profile = StorageProfile::measure(directory.path()).unwrap();
+        let profile = StorageProfile::measure(directory.path(), &|_| ()).unwrap();
         for cost in [
             profile.cached_read,
             profile.cold_read,
