@@ -133,9 +133,13 @@ impl Contents {
     /// An error that has stopped the work at the member `at`, with what is left.
     pub(crate) fn left(&self, error: &Error, at: usize) -> Error {
         let complete = self.members[at..].iter().filter(|member| member.complete);
+        let (cause, hint) = (cause(error), "--resume");
+        let goes_on = match cause.contains(hint) {
+            true => String::new(),
+            false => format!("; the same command with {hint} goes on"),
+        };
         Error::Invalid(format!(
-            "{}; {} of {} arrays are complete in {}; the same command with --resume goes on",
-            cause(error),
+            "{cause}; {} of {} arrays are complete in {}{goes_on}",
             at + complete.count(),
             self.members.len(),
             self.output

@@ -201,6 +201,9 @@ impl Draft {
         let place = Location::of_new(name)?;
         check_free(name, &place, replace)?;
         let location = place.at(unfinished(&place, id)?);
+        if let Location::Zarr { path, .. } = &location {
+            zarr::remove_partial(path)?;
+        }
         let array = Array::open_at(&location, Access::ReadWrite)?;
         // Whatever is wrong will be written again, in pieces that heal no block.
         verify::accept_unfinished(&array, distrust)?;
@@ -527,7 +530,7 @@ fn file_of_others(place: &Location, replace: bool) -> Option<(&Path, &str)> {
         return None;
     };
     let inner = inner.as_deref().unwrap_or(USUAL_DATASET);
-    let exists = !place::is_address(path) && path.is_file() && hdf5::is_file(path);
+    let exists = !place::is_address(path) && path.is_file() && hdf5::is_file(path).unwrap_or(false);
     let added = exists && !(replace && hdf5::holds_only(path, inner));
     added.then_some((path, inner))
 }

@@ -49,6 +49,11 @@ impl Directory {
         &self.path
     }
 
+    /// Removes what programs were writing that were killed. Nobody may write meanwhile.
+    pub fn remove_unfinished(&self) -> Result<()> {
+        remove_unfinished(&self.path).map_err(failed("remove", &self.path))
+    }
+
     /// Where the object `key` is.
     fn place(&self, key: &str) -> Result<PathBuf> {
         check_key(&self.name(), key)?;
@@ -125,6 +130,23 @@ fn unfinished(folder: &Path) -> io::Result<(PathBuf, File)> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Whether a file has the name of one that is not complete.
+fn is_unfinished(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(UNFINISHED)
+}
+
+fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_unfinished(&entry.path())?;
+        } else if is_unfinished(&entry.file_name().to_string_lossy()) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Opens for reading, without waiting for the writer of a pipe.
@@ -244,7 +266,7 @@ impl Objects for Directory {
             let Ok(name) = found.file_name().into_string() else {
                 continue;
             };
-            if name.starts_with('.') && name.ends_with(UNFINISHED) {
+            if is_unfinished(&name) {
                 continue;
             }
             // A link to a folder that it is in would be listed without end.

@@ -56,15 +56,18 @@ impl Location {
             return Ok(Self::Raw(RawFile::parse(raw)?.into()));
         }
         let is_there = |path: &Path| holds_names(path) || path.is_file();
-        if let Some((path, inner)) = with_inner(text, is_there)? {
+        // What has the whole name is no part of something else.
+        if !Path::new(text).exists()
+            && let Some((path, inner)) = with_inner(text, is_there)?
+        {
             let named = Some(inner.into());
-            if hdf5::is_file(&path) {
+            if hdf5::is_file(&path)? {
                 return Ok(Self::Hdf5 { path, inner: named });
             }
-            if netcdf::is_file(&path) {
+            if netcdf::is_file(&path)? {
                 return Ok(Self::Netcdf { path, inner: named });
             }
-            if path.is_file() && !Path::new(text).exists() {
+            if path.is_file() {
                 return Err(Error::format(
                     path.display(),
                     format!(
@@ -89,13 +92,13 @@ impl Location {
         {
             return Ok(Self::Npy(path));
         }
-        if hdf5::is_file(&path) {
+        if hdf5::is_file(&path)? {
             return Ok(Self::Hdf5 { path, inner: None });
         }
-        if netcdf::is_file(&path) {
+        if netcdf::is_file(&path)? {
             return Ok(Self::Netcdf { path, inner: None });
         }
-        if tiff::is_file(&path) {
+        if tiff::is_file(&path)? {
             return Ok(Self::Tiff(path));
         }
         Err(Error::format(
@@ -137,7 +140,8 @@ impl Location {
         if let Some("nc" | "nc4") = ending {
             let inner = inner.or_else(|| Some(netcdf::USUAL_VARIABLE.into()));
             // Files of NetCDF-4 that exist can be added to.
-            let newer = ending == Some("nc4") || !place::is_address(&file) && hdf5::is_file(&file);
+            let newer = ending == Some("nc4")
+                || !place::is_address(&file) && file.is_file() && hdf5::is_file(&file)?;
             return Ok(match newer {
                 true => Self::Hdf5 { path: file, inner },
                 false => Self::Netcdf { path: file, inner },

@@ -180,12 +180,15 @@ pub(crate) fn open_file(path: &Path, access: Access) -> Result<Arc<dyn Store>> {
     place::file(path, access)
 }
 
-/// What a file begins with; `None`: it is shorter, or cannot be read.
-pub(crate) fn first_bytes(path: &Path) -> Option<[u8; 4]> {
+/// What a file begins with; `None`: it is shorter.
+pub(crate) fn first_bytes(path: &Path) -> Result<Option<[u8; 4]>> {
     let mut start = [0; 4];
-    let store = open_file(path, Access::ReadOnly).ok()?;
-    store.read_at(0, &mut start).ok()?;
-    Some(start)
+    let store = open_file(path, Access::ReadOnly)?;
+    if store.len()? < start.len() as u64 {
+        return Ok(None);
+    }
+    store.read_at(0, &mut start)?;
+    Ok(Some(start))
 }
 
 /// Whether the file at `path` has these bytes at one of the offsets.

@@ -40,13 +40,16 @@ pub struct RelayoutOutput<'a> {
 #[derive(Debug)]
 pub struct RelayoutJob {
     plan: Relayout,
-    draft: SharedDraft,
+    /// `None`: another run has completed the array, and died before it could say so.
+    draft: Option<SharedDraft>,
     /// `None` if it cannot be continued.
     marks: Option<Marks>,
     /// Rank 0 alone has it, if there are marks.
     journal: Option<Journal>,
     /// The array to make.
     name: String,
+    /// Whether it is at an address.
+    far: bool,
     resumed: bool,
 }
 
@@ -114,8 +117,29 @@ impl RelayoutJob {
                 Some((journal, _)) => journal.forget_last_pass(),
                 None => Ok(()),
             };
-            let draft = SharedDraft::reopen(comm, output.name, left, output.replace, &distrust)?;
-            let target = Array::clone(&draft);
+            let mut gone = [0];
+            if comm.rank() == 0 {
+                let there = unfinished(&made, left).and_then(|path| place::exists(&path));
+                gone = [u8::from(!there.unwrap_or(true))];
+            }
+            comm.broadcast(0, &mut gone)?;
+            let draft = match gone {
+                [0] => {
+                    let replace = output.replace;
+                    Some(SharedDraft::reopen(
+                        comm,
+                        output.name,
+                        left,
+                        replace,
+                        &distrust,
+                    )?)
+                }
+                _ => None,
+            };
+            let target = match &draft {
+                Some(draft) => Array::clone(draft),
+                None => Array::open_all(comm, output.name)?,
+            };
             let ends = Ends {
                 source,
                 target: &target,
@@ -137,7 +161,7 @@ impl RelayoutJob {
             let plan = match again {
                 Ok(plan) => plan,
                 Err(error) => {
-                    draft.keep();
+                    draft.into_iter().for_each(SharedDraft::keep);
                     return Err(error);
                 }
             };
@@ -167,7 +191,7 @@ impl RelayoutJob {
                 Journal::begin(&place, &header)
             };
             let journal = comm.agree(draft.id().zip(job.as_ref()).map(begin).transpose())?;
-            (journal, draft, plan)
+            (journal, Some(draft), plan)
         };
         let mut has_journal = [u8::from(journal.is_some())];
         comm.broadcast(0, &mut has_journal)?;
@@ -179,7 +203,7 @@ impl RelayoutJob {
             Ok(marks) => marks,
             Err(error) => {
                 if resumed {
-                    draft.keep();
+                    draft.into_iter().for_each(SharedDraft::keep);
                 }
                 return Err(error.into());
             }
@@ -190,6 +214,7 @@ impl RelayoutJob {
             marks,
             journal: journal.map(Journal::adopt),
             name: output.name.into(),
+            far: place::is_address(made.path()),
             resumed,
         })
     }
@@ -206,6 +231,9 @@ impl RelayoutJob {
 
     /// About how many bytes are still to be moved.
     pub fn remaining(&self) -> u64 {
+        if self.draft.is_none() {
+            return 0;
+        }
         let Some(marks) = &self.marks else {
             return self.plan.bytes();
         };
@@ -217,22 +245,38 @@ impl RelayoutJob {
     /// Collective: moves what is left, gives the array its name, and opens it.
     /// `progress` is told of the bytes of each block when it is written.
     pub fn run(self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
+        let Some(draft) = self.draft else {
+            drop(self.journal);
+            return Array::open_all(comm, &self.name);
+        };
         let marks = self.marks.as_ref();
         if let Err(error) = self.plan.run_and_mark(comm, progress, marks) {
-            if marks.is_none() || !stopped(comm)? {
+            let stopped = stopped(comm)?;
+            // A server that has failed does not remove what is there either.
+            if marks.is_none() || !stopped && !self.far {
                 return Err(error);
             }
-            let array = self.name.clone();
-            self.draft.keep();
+            draft.keep();
             if let Some(journal) = self.journal {
                 journal.keep();
             }
-            return Err(Error::Unfinished { array });
+            return match stopped {
+                true => Err(Error::Unfinished { array: self.name }),
+                false => Err(error),
+            };
         }
-        let made = self.draft.commit(comm)?;
+        let made = draft.commit(comm)?;
         drop(self.journal);
         Ok(made)
     }
+}
+
+/// Whether there is an array `name` as described: the run that made it died after it had
+/// given it its name.
+fn is_made(name: &str, descriptor: &ArrayDescriptor) -> bool {
+    Array::open(name).is_ok_and(|made| {
+        made.shape() == descriptor.shape && made.element_type() == descriptor.element_type
+    })
 }
 
 /// The journal of the unfinished array of `place` that is to be continued. What is to be
@@ -268,7 +312,9 @@ fn left_behind(
     } else if &header.job != job {
         "it was begun as another job, with another input, other axes, another output or another \
          number of its parts (--parts)"
-    } else if !place::exists(&unfinished(place, &header.draft)?)? {
+    } else if !place::exists(&unfinished(place, &header.draft)?)?
+        && !is_made(output.name, output.descriptor)
+    {
         "its unfinished array is gone"
     } else {
         return Ok(Some((journal, header)));

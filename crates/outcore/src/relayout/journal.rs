@@ -23,8 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use super::leg::Leg;
 use super::plan::Decision;
-use crate::draft::{parent, sync_directory};
+use crate::draft::{parent, rename_to_free, sync_directory};
 use crate::error::{Error, Result};
+use crate::format::native::new_id;
 use crate::hidden_name::hidden_name;
 use crate::identity::Identity;
 
@@ -118,15 +119,18 @@ impl Journal {
     pub(super) fn begin(output: &Path, header: &Header) -> Result<Self> {
         let path = Self::place(output);
         let failed = |source| Error::file("write", &path, source);
+        // It has its name when it is complete.
+        let name = output.file_name().unwrap_or_default().to_string_lossy();
+        let new = parent(output).join(hidden_name(&format!("{}-", new_id()), &name, ".journal"));
         let mut options = File::options();
         let file = options
             .read(true)
             .write(true)
             .create_new(true)
-            .open(&path)
+            .open(&new)
             .map_err(failed)?;
         let mut journal = Self {
-            path: path.clone(),
+            path: new,
             file,
             removed: true,
         };
@@ -140,7 +144,9 @@ impl Journal {
             journal.file.sync_all()
         };
         write().map_err(failed)?;
-        sync_directory(parent(&path))?;
+        rename_to_free(&journal.path, &path).map_err(failed)?;
+        journal.path = path;
+        sync_directory(parent(output))?;
         Ok(journal)
     }
 

@@ -205,7 +205,39 @@ fn check_endpoints(settings: &[Setting]) -> io::Result<()> {
     refuse(
         wrong,
         "must hold neither user nor password nor signature; they belong into variables of their own",
+    )?;
+    let wrong = settings
+        .iter()
+        .find(|(_, value)| value.as_deref().is_some_and(|value| !is_endpoint(value)));
+    refuse(
+        wrong,
+        "is no address of a server; it begins with http:// or https://, as in http://127.0.0.1:9000",
     )
+}
+
+/// Whether a value says where a server is: what is none is not taken well by who asks it.
+fn is_endpoint(value: &str) -> bool {
+    let rest = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| value.strip_prefix(scheme));
+    let Some(rest) = rest else {
+        return false;
+    };
+    let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (host, port) = match place.strip_prefix('[') {
+        Some(numbers) => match numbers.split_once(']') {
+            Some((host, port)) => (host, port),
+            None => return false,
+        },
+        None => place.split_at(place.find(':').unwrap_or(place.len())),
+    };
+    let port = match port.strip_prefix(':') {
+        Some(port) => port.parse::<u16>().is_ok_and(|port| port > 0),
+        None => port.is_empty(),
+    };
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte);
+    let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'%';
+    port && !host.is_empty() && host.bytes().all(fits) && path.bytes().all(plain)
 }
 
 fn refuse(wrong: Option<&Setting>, reason: &str) -> io::Result<()> {
@@ -257,5 +289,38 @@ fn retries() -> RetryConfig {
     RetryConfig {
         max_retries: attempts() - 1,
         ..RetryConfig::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_endpoint;
+
+    #[test]
+    fn endpoints_are_addresses_of_servers() {
+        for good in [
+            "http://127.0.0.1:5000",
+            "https://minio.example.org",
+            "https://host/account/",
+            "http://[::1]:9000",
+        ] {
+            assert!(is_endpoint(good), "{good}");
+        }
+        for bad in [
+            "127.0.0.1:5000",
+            "localhost:5000",
+            "http://",
+            "http:///x",
+            "http://host ",
+            "x",
+            "/",
+            "http://host:99999",
+            "http://host:",
+            "http://[::1",
+            "http://%zz",
+            "ftp://host",
+        ] {
+            assert!(!is_endpoint(bad), "{bad}");
+        }
     }
 }

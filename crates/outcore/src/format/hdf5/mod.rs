@@ -86,9 +86,9 @@ pub(crate) fn open(path: &Path, inner: Option<&str>, access: Access) -> Result<O
 }
 
 /// Whether a file begins as those of HDF5 do, perhaps after a user block.
-pub(crate) fn is_file(path: &Path) -> bool {
+pub(crate) fn is_file(path: &Path) -> Result<bool> {
     let starts = [0, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
-    has_at(path, &SIGNATURE, &starts).unwrap_or(false)
+    has_at(path, &SIGNATURE, &starts)
 }
 
 /// Whether a file holds this dataset, the groups on the way to it, and nothing else.

@@ -34,8 +34,8 @@ pub(crate) use write::create;
 pub(crate) const USUAL_VARIABLE: &str = "data";
 
 /// Whether a file begins as those of classic NetCDF do.
-pub(crate) fn is_file(path: &Path) -> bool {
-    first_bytes(path).is_some_and(|start| header::is_magic(&start))
+pub(crate) fn is_file(path: &Path) -> Result<bool> {
+    Ok(first_bytes(path)?.is_some_and(|start| header::is_magic(&start)))
 }
 
 /// Opens the variable `inner` of a file; without a name, the only one that is

@@ -60,8 +60,8 @@ const TEXTS: [(u16, &str); 7] = [
 ];
 
 /// Whether a file begins as TIFF files do.
-pub(crate) fn is_file(path: &Path) -> bool {
-    first_bytes(path).is_some_and(|start| directory::is_magic(&start))
+pub(crate) fn is_file(path: &Path) -> Result<bool> {
+    Ok(first_bytes(path)?.is_some_and(|start| directory::is_magic(&start)))
 }
 
 /// Opens the pages of a file.

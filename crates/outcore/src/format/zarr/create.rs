@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use outcore_storage::{Entry, Objects};
+use outcore_storage::{Directory, Entry, Objects};
 use serde_json::{Map, Value, json};
 
 use super::metadata::{Encoding, Keys, Metadata, Shard, check_chunk};
@@ -157,6 +157,14 @@ pub(crate) fn forget_consolidated(path: &Path) -> Result<()> {
         objects.write(V3, format!("{group:#}").as_bytes())?;
     }
     Ok(())
+}
+
+/// Removes the chunks of an unfinished array that a killed program was writing.
+pub(crate) fn remove_partial(path: &Path) -> Result<()> {
+    match place::is_address(path) {
+        true => Ok(()),
+        false => Ok(Directory::new(path).remove_unfinished()?),
+    }
 }
 
 /// Makes these groups below `path`.

@@ -26,7 +26,7 @@ use crate::format::{COPY_ALL, Item, Opened};
 use chunks::ZarrChunks;
 pub(crate) use create::{
     check, check_group, create, create_group, create_groups, discard, forget_consolidated, publish,
-    usual_chunk,
+    remove_partial, usual_chunk,
 };
 pub(crate) use fill::bytes as fill_bytes;
 use metadata::Metadata;
