@@ -195,9 +195,16 @@ impl RelayoutJob {
         };
         let mut has_journal = [u8::from(journal.is_some())];
         comm.broadcast(0, &mut has_journal)?;
-        let open = || match has_journal {
-            [0] => Ok(None),
-            _ => Marks::open(&place).map(Some),
+        let open = || -> Result<Option<Marks>> {
+            if has_journal == [0] {
+                return Ok(None);
+            }
+            let marks = Marks::open(&place)?;
+            // What has its name has all of it; another array of that name has not.
+            if draft.is_none() && marks.left() > 0.0 {
+                return Err(not_continued(&made, GONE));
+            }
+            Ok(Some(marks))
         };
         let marks = match comm.agree(open()) {
             Ok(marks) => marks,
@@ -231,15 +238,8 @@ impl RelayoutJob {
 
     /// About how many bytes are still to be moved.
     pub fn remaining(&self) -> u64 {
-        if self.draft.is_none() {
-            return 0;
-        }
-        let Some(marks) = &self.marks else {
-            return self.plan.bytes();
-        };
-        let shares = marks.shares();
-        let left: f64 = shares.iter().map(|share| 1.0 - share).sum();
-        (self.plan.bytes() as f64 * left / shares.len().max(1) as f64) as u64
+        let left = self.marks.as_ref().map_or(1.0, Marks::left);
+        (self.plan.bytes() as f64 * left) as u64
     }
 
     /// Collective: moves what is left, gives the array its name, and opens it.
@@ -315,16 +315,18 @@ fn left_behind(
     } else if !place::exists(&unfinished(place, &header.draft)?)?
         && !is_made(output.name, output.descriptor)
     {
-        "its unfinished array is gone"
+        GONE
     } else {
         return Ok(Some((journal, header)));
     };
-    Err(Error::format(
-        place,
-        format!(
-            "this cannot be continued: {problem}; take --force instead of --resume to begin anew"
-        ),
-    ))
+    Err(not_continued(place, problem))
+}
+
+const GONE: &str = "its unfinished array is gone";
+
+fn not_continued(place: &Location, problem: &str) -> Error {
+    let way = "take --force instead of --resume to begin anew";
+    Error::format(place, format!("this cannot be continued: {problem}; {way}"))
 }
 
 impl Job {

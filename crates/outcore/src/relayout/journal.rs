@@ -279,13 +279,13 @@ impl Marks {
         written.map_err(|source| Error::file("write", &self.path, source))
     }
 
-    /// What share of each pass was complete then.
-    pub(super) fn shares(&self) -> Vec<f64> {
-        let share = |marks: &Vec<u8>| {
-            let done = marks.iter().filter(|mark| **mark == DONE).count();
-            done as f64 / marks.len().max(1) as f64
+    /// What share of all passes was not complete then.
+    pub(super) fn left(&self) -> f64 {
+        let left = |marks: &Vec<u8>| {
+            let left = marks.iter().filter(|mark| **mark != DONE).count();
+            left as f64 / marks.len().max(1) as f64
         };
-        self.found.iter().map(share).collect()
+        self.found.iter().map(left).sum::<f64>() / self.found.len().max(1) as f64
     }
 
     /// For marking blocks of one pass.

@@ -300,8 +300,8 @@ impl Relayout {
                 let there = || Between::path(&beside, *number).exists();
                 stage.between.is_some() && marks.is_complete(*number) && there()
             };
-            let stages = self.decision.stages.iter().enumerate();
-            let last = stages.filter(is_complete).last();
+            let mut stages = self.decision.stages.iter().enumerate();
+            let last = stages.rfind(is_complete);
             Ok(last.map_or(0, |(number, _)| number as u64 + 1))
         };
         let count = comm.agree(count())?;

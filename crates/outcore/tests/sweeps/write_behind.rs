@@ -125,7 +125,7 @@ fn the_writer_bounds_its_buffers_and_checks_at_once() {
         writer.buffer(10).unwrap(),
     ];
     assert_eq!(budget.free(), 0);
-    assert_eq!(WriteBehind::<u32>::need(2, 10), budget.limit());
+    assert_eq!(WriteBehind::<u32>::need(&array, 2, 10), budget.limit());
     assert!(
         writer
             .buffer(10)
