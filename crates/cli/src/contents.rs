@@ -68,10 +68,16 @@ impl Contents {
         };
         let (mut groups, mut arrays) = (Vec::new(), Vec::new());
         for item in list(input)? {
-            let hidden = |name: &str| name.starts_with('.') || name.chars().any(char::is_control);
-            let problem = match item.path.split('/').any(hidden) {
-                true => Some("nothing is made under hidden names".into()),
-                false => item.problem,
+            let mut names = item.path.split('/');
+            let problem = if item.path.contains(char::is_control) {
+                Some("names with control characters are not made".into())
+            } else if names.any(|name| name.starts_with('.')) {
+                Some("nothing is made under hidden names".into())
+            } else {
+                let own = format!("{}: ", item.name);
+                let without = |problem: String| problem.strip_prefix(&own).map(str::to_owned);
+                item.problem
+                    .map(|problem| without(problem.clone()).unwrap_or(problem))
             };
             match (problem, item.array) {
                 (Some(problem), _) => contents.left_out.push((item.name, problem)),

@@ -176,6 +176,52 @@ with netCDF4.Dataset("missing.nc4") as data:
 group = zarr.open_group("missing2.zarr", mode="r")
 assert group["f"].fill_value == np.float32(0.1) and group["i"].fill_value == -7
 
+# Nothing at all in an array, in files that the libraries open; no names of no axes; checksums
+# where Zarr reads them; a text as netCDF4 writes it.
+with netCDF4.Dataset("odd.nc", "w") as data:
+    data.createDimension("none", 0)
+    data.createDimension("x", 50)
+    data.createVariable("nothing", "f4", ("none", "x"))
+    data.createVariable("scalar", "f8", ())[...] = 2.5
+    checked = data.createVariable("checked", "i4", ("x",), zlib=True, fletcher32=True)
+    checked[:] = values((50,), "i4")
+    checked.setncattr_string("note", "a text")
+outcore("convert", "odd.nc", "odd2.nc4", "--all", "--codec", "none")
+outcore("convert", "odd.nc", "zarr2:odd.zarr", "--all")
+outcore("convert", "odd.nc", "odd.h5", "--all")
+for shape, chunks in [("0", "4"), ("3x0", "2x2")]:
+    outcore("create", f"odd.h5:plain{shape}", "--shape", shape, "--type", "f32")
+    outcore("create", f"odd.h5:chunked{shape}", "--shape", shape, "--type", "f32", "--chunks", chunks)
+with netCDF4.Dataset("odd2.nc4", "a") as data:
+    assert data["nothing"].shape == (0, 50) and data["scalar"][...] == 2.5
+    assert data["checked"].note == "a text"
+    same(data["checked"][...], values((50,), "i4"), "checked")
+with h5py.File("odd.h5", "a") as file:
+    assert file["nothing"].shape == (0, 50) and file["scalar"][()] == 2.5
+    assert file["plain3x0"].shape == file["chunked3x0"].shape == (3, 0)
+    assert file["plain0"].shape == file["chunked0"].shape == (0,)
+    assert text(file["checked"].attrs["note"]) == "a text"
+group = zarr.open_group("odd.zarr", mode="r", zarr_format=2)
+same(group["checked"][...], values((50,), "i4"), "checked")
+assert group["scalar"].attrs["_ARRAY_DIMENSIONS"] == [] and group["scalar"][()] == 2.5
+assert "_ARRAY_DIMENSIONS" not in outcore("info", "odd.zarr/scalar")
+
+# What others refer to by its address is not replaced.
+with netCDF4.Dataset("scales.nc4", "w") as data:
+    for name, extent in [("x", 4), ("bare", 3)]:
+        data.createDimension(name, extent)
+    data.createVariable("x", "f8", ("x",))[:] = np.arange(4)
+    data.createVariable("field", "f8", ("bare", "x"))[...] = values((3, 4), "f8")
+np.save("new.npy", np.arange(4.0) * 2)
+for name, told in [("x", "outcore write"), ("bare", "make coordinates before")]:
+    refused = subprocess.run([OUTCORE, "convert", "new.npy", f"scales.nc4:{name}", "--force"],
+                             capture_output=True, text=True)
+    assert refused.returncode != 0 and told in refused.stderr, refused
+outcore("write", "scales.nc4:x", ":", "--from", "new.npy")
+with netCDF4.Dataset("scales.nc4") as data:
+    assert data["field"].dimensions == ("bare", "x") and list(data["x"][:]) == [0, 2, 4, 6]
+    same(data["field"][...], values((3, 4), "f8"), "field")
+
 # What is no array of numbers is left out, and said.
 with h5py.File("mixed.h5", "w") as file:
     file.attrs["kind"] = "mixed"

@@ -28,13 +28,15 @@ impl Codecs {
         Self([shuffle, deflate, sum].into_iter().flatten().collect())
     }
 
-    /// The same for Zarr 2, which has all but LZF.
+    /// The same for Zarr 2, which has all but LZF, and reads checksums that come last.
     pub fn in_zarr2(&self) -> Self {
         let steps = self.steps().iter().map(|step| match step {
             Codec::Lzf => Codec::Lz4,
             other => *other,
         });
-        Self(steps.collect())
+        let is_sum = |step: &Codec| matches!(step, Codec::Fletcher32 | Codec::Crc32c);
+        let (sums, others): (Vec<_>, Vec<_>) = steps.partition(is_sum);
+        Self([others, sums].concat())
     }
 
     /// The nearest that every library of Zarr 3 reads: deflate in the form of gzip,
@@ -103,6 +105,16 @@ mod tests {
             assert_eq!(codecs(text).in_hdf5().to_string(), hdf5);
             assert_eq!(codecs(text).in_zarr3().to_string(), zarr);
         }
+    }
+
+    /// As NetCDF-4 applies them.
+    #[test]
+    fn checksums_come_last() {
+        let filters = codecs("fletcher32,shuffle,deflate:4");
+        assert_eq!(
+            filters.in_zarr2().to_string(),
+            "shuffle,deflate:4,fletcher32"
+        );
     }
 
     #[test]

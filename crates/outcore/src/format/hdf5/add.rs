@@ -22,7 +22,7 @@ use std::sync::Arc;
 use outcore_storage::{Access, FileStore, Store};
 use serde_json::Map;
 
-use super::dimensions::{AxisNames, is_scale_of, only_dimension};
+use super::dimensions::{AxisNames, is_only_dimension, is_scale, is_scale_of, only_dimension};
 use super::index_in_file::lock_shared_parts;
 use super::link::Target;
 use super::new_group::{Group, new_group};
@@ -335,10 +335,26 @@ fn groups_on_the_way(file: &File, names: &[String], replace: bool) -> Parsed<Vec
             )
             .into());
         }
+        if is_only_dimension(file, address)? {
+            return Err(format!(
+                "{} is a dimension of other variables already, and has no coordinates; make \
+                 coordinates before the variables that have their axis, or take another name",
+                path(names)
+            )
+            .into());
+        }
         if !replace {
             return Err(format!(
                 "the file has a dataset {} already; take another name, or ask for it to be \
                  replaced (--force)",
+                path(names)
+            )
+            .into());
+        }
+        if is_scale(file, address)? {
+            return Err(format!(
+                "{} is the dimension of other variables, which refer to it, so it is not \
+                 replaced; 'outcore write' changes its values",
                 path(names)
             )
             .into());

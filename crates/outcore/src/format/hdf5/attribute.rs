@@ -191,9 +191,9 @@ impl Attribute {
                 return Ok(None);
             }
         }
-        // NetCDF-4 writes single numbers as lists of one.
+        // NetCDF-4 writes single values as lists of one.
         let shape = match (&self.datatype.class, &self.space.shape[..]) {
-            (Class::Number(..), [1]) => &[],
+            (Class::Number(..) | Class::TextElsewhere, [1]) => &[],
             (_, shape) => shape,
         };
         Ok(Some(nested(shape, &mut values.into_iter())))

@@ -81,7 +81,11 @@ pub(super) fn data_layout(
 ) -> std::result::Result<Vec<u8>, String> {
     let Some(tile) = &descriptor.arrangement.tile else {
         let mut layout = vec![3, 1];
-        layout.extend(start.to_le_bytes());
+        match bytes {
+            // The library wants no address of nothing.
+            0 => layout.extend(UNDEFINED),
+            _ => layout.extend(start.to_le_bytes()),
+        }
         layout.extend(bytes.to_le_bytes());
         return Ok(layout);
     };
@@ -99,7 +103,10 @@ pub(super) fn data_layout(
         ));
     }
     if tile.is_empty() {
-        return Err("an array without axes has no chunks".into());
+        return Err(
+            "an array without axes has no chunks, nor filters; leave out --chunks and --codec"
+                .into(),
+        );
     }
     // Extents are exactly as wide as the largest needs.
     let width = width_of(tile.iter().copied().fold(size, u64::max));
@@ -114,6 +121,7 @@ pub(super) fn data_layout(
     }
     match index {
         Some(NewIndex { chunks: 0, .. }) => layout.extend(UNDEFINED),
+        None if bytes == 0 => layout.extend(UNDEFINED),
         _ => layout.extend(start.to_le_bytes()),
     }
     Ok(layout)

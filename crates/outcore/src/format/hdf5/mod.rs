@@ -116,6 +116,7 @@ pub(crate) fn same_name(one: Option<&str>, other: Option<&str>) -> bool {
 }
 
 /// A group or dataset of a file.
+#[derive(Debug)]
 pub(crate) struct Listed {
     /// From the root on, as in `/group/data`; that of the root is empty.
     pub(crate) path: String,

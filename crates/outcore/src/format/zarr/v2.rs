@@ -56,7 +56,8 @@ pub(super) fn read(
         byte_order,
     )?;
     let axis_names = axis_names(attributes.get(DIMENSIONS), shape.len());
-    if axis_names.is_some() {
+    let none_of_none = shape.is_empty() && attributes.get(DIMENSIONS) == Some(&json!([]));
+    if axis_names.is_some() || none_of_none {
         attributes.remove(DIMENSIONS);
     }
     Ok(Metadata {
@@ -173,7 +174,9 @@ pub(super) fn write(metadata: &Metadata) -> Result<(Value, Map<String, Value>), 
     if missing.is_some() {
         attributes.remove(fill::MISSING);
     }
-    if let Some(names) = &metadata.axis_names {
+    // Those who read names want to be told that there are none, too.
+    let names = metadata.axis_names.clone();
+    if let Some(names) = names.or_else(|| metadata.shape.is_empty().then(Vec::new)) {
         attributes.insert(DIMENSIONS.into(), json!(names));
     }
     let document = json!({
