@@ -29,6 +29,7 @@ use outcore_bench::{
 use crate::bytes;
 use crate::output::check_free;
 use crate::ranks::{ONE_A_CORE, once, print, usual};
+use crate::records;
 use crate::tuning::Op;
 
 /// Measure outcore beside the limits of this machine and other systems
@@ -45,6 +46,7 @@ use crate::tuning::Op;
 Examples:
   outcore bench io
   outcore bench transpose --html transpose.html
+  outcore bench stats --json > stats.json
   outcore bench --html all.html --from crates/bench/runs/2026-11-18/transpose/*.csv"
 )]
 pub(crate) struct Bench {
@@ -56,6 +58,9 @@ pub(crate) struct Bench {
     /// Replace the page if it exists
     #[arg(long, global = true)]
     force: bool,
+    /// Print the results as JSON
+    #[arg(long, global = true)]
+    json: bool,
     /// Instead of measuring, read what --csv has printed
     #[arg(long, value_name = "CSV", num_args = 1.., requires = "html")]
     from: Vec<PathBuf>,
@@ -254,6 +259,9 @@ impl Bench {
             (None, true) => {
                 Err("name a bench, or with --from the files whose results --html shows".into())
             }
+            (None, false) if self.json => {
+                Err("--from makes a page and prints nothing; leave out --json".into())
+            }
             (Some(_), false) => Err("--from shows results that exist; leave out the bench".into()),
             _ => Ok(()),
         }
@@ -293,7 +301,11 @@ impl Bench {
         if let Some(file) = &self.html {
             page::of_run(file, &lines)?;
         }
-        print(&if as_csv { csv(&lines) } else { table(&lines) })
+        print(&match (self.json, as_csv) {
+            (true, _) => records::json(&csv(&lines)),
+            (false, true) => csv(&lines),
+            (false, false) => table(&lines),
+        })
     }
 }
 

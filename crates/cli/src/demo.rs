@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use outcore::{
-    Array, ArrayDescriptor, Comm, ElementType, Error, Fill, Op, Pattern, PeakMemory, Pieces,
-    Result, shape_text,
+    Array, ArrayDescriptor, Comm, ElementType, Error, Fill, Op, Pattern, Pieces, Result, shape_text,
 };
+use serde_json::json;
 
 use crate::bytes;
 use crate::memory::Memory;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
+use crate::work::{Begun, Closing};
 
 const EXTENT: u64 = 16384;
 
@@ -29,13 +30,16 @@ const PIECE: u64 = 2 << 20;
 #[command(after_help = "\
 Examples:
   outcore demo
-  outcore demo --ranks 4 --directory /scratch")]
+  outcore demo --ranks 4 --directory /scratch
+  outcore demo --json")]
 pub(crate) struct Demo {
     #[command(flatten)]
     ranks: Ranks,
     /// Where the array is made for the time being [default: the system's temporary directory]
     #[arg(long)]
     directory: Option<PathBuf>,
+    #[command(flatten)]
+    closing: Closing,
 }
 
 /// One part of the demo: what each rank does with which section.
@@ -71,74 +75,95 @@ const STEPS: [Step; 4] = [
 impl Demo {
     pub(crate) fn run(&self) -> Result<()> {
         let base = self.directory.clone().unwrap_or_else(std::env::temp_dir);
-        let peak = PeakMemory::watch();
+        let begun = Begun::now();
         let ranks = self.ranks.usually(16);
         let bars: [OnceLock<Progress>; STEPS.len()] = Default::default();
         ranks.run(|comm| {
             let directory = comm.agree(Scratch::new(comm, &base))?;
-            let outcome = run_steps(comm, &directory.0, &peak, &bars);
+            let outcome = self.run_steps(comm, &directory.0, &begun, &bars);
             // Nobody removes the directory while others still work in it.
             comm.barrier()?;
             outcome
         })
     }
-}
 
-fn run_steps(
-    comm: &Comm,
-    directory: &Path,
-    peak: &PeakMemory,
-    bars: &[OnceLock<Progress>],
-) -> Result<()> {
-    let say = |text: String| {
-        let first = comm.rank() == 0;
-        comm.agree(if first { print(&text) } else { Ok(()) })
-    };
-    let name = directory.join("demo.oc");
-    let descriptor = ArrayDescriptor::new(&[EXTENT, EXTENT], ElementType::U32);
-    let array = Array::create_all(comm, &name.to_string_lossy(), &descriptor)?;
-    let kind = if comm.transport().shares_memory() {
-        "threads"
-    } else {
-        "MPI processes"
-    };
-    say(format!(
-        "array    {} {}, {}, in {}\nranks    {} {kind}\n\n{:<28} {:<40} {:>9} {:>8} {:>11}\n",
-        shape_text(array.shape()),
-        array.element_type(),
-        bytes::show(array.layout().byte_len()),
-        directory.display(),
-        comm.size(),
-        "each rank p of N",
-        "section",
-        "bytes",
-        "seconds",
-        "rate"
-    ))?;
-    let start = Instant::now();
-    for (step, bar) in STEPS.iter().zip(bars) {
-        let (moved, took) = run_step(comm, &array, step, bar)?;
-        let rate = moved as f64 / took.as_secs_f64() / 1e9;
+    fn run_steps(
+        &self,
+        comm: &Comm,
+        directory: &Path,
+        begun: &Begun,
+        bars: &[OnceLock<Progress>],
+    ) -> Result<()> {
+        let say = |text: String| {
+            let speaks = comm.rank() == 0 && !self.closing.json;
+            comm.agree(if speaks { print(&text) } else { Ok(()) })
+        };
+        let name = directory.join("demo.oc");
+        let descriptor = ArrayDescriptor::new(&[EXTENT, EXTENT], ElementType::U32);
+        let array = Array::create_all(comm, &name.to_string_lossy(), &descriptor)?;
+        let kind = if comm.transport().shares_memory() {
+            "threads"
+        } else {
+            "MPI processes"
+        };
         say(format!(
-            "{:<28} {:<40} {:>9} {:>8.2} {:>6.2} GB/s\n",
-            step.title,
-            step.pattern,
-            bytes::show(moved),
-            took.as_secs_f64(),
-            rate
+            "array    {} {}, {}, in {}\nranks    {} {kind}\n\n{:<28} {:<40} {:>9} {:>8} {:>11}\n",
+            shape_text(array.shape()),
+            array.element_type(),
+            bytes::show(array.layout().byte_len()),
+            directory.display(),
+            comm.size(),
+            "each rank p of N",
+            "section",
+            "bytes",
+            "seconds",
+            "rate"
         ))?;
+        let mut steps = Vec::new();
+        for (step, bar) in STEPS.iter().zip(bars) {
+            let (moved, took) = run_step(comm, &array, step, bar)?;
+            let seconds = took.as_secs_f64();
+            let rate = moved as f64 / seconds / 1e9;
+            say(format!(
+                "{:<28} {:<40} {:>9} {seconds:>8.2} {rate:>6.2} GB/s\n",
+                step.title,
+                step.pattern,
+                bytes::show(moved),
+            ))?;
+            steps.push(json!({
+                "step": step.title,
+                "section": step.pattern,
+                "bytes": moved,
+                "seconds": seconds,
+                "gb_per_s": rate,
+            }));
+        }
+        let ended = begun.end(comm)?;
+        if self.closing.json {
+            let facts = [
+                ("shape", json!(array.shape())),
+                ("type", json!(array.element_type().name())),
+                ("bytes", json!(array.layout().byte_len())),
+                ("ranks", json!(comm.size())),
+                ("steps", json!(steps)),
+            ];
+            let told = match comm.rank() {
+                0 => print(&ended.json(facts)),
+                _ => Ok(()),
+            };
+            return Ok(comm.agree(told)?);
+        }
+        let each = if comm.transport().shares_memory() {
+            ""
+        } else {
+            " in one process"
+        };
+        Ok(say(format!(
+            "\nevery value read was right; {:.1} s in all; peak memory {}{each}\n",
+            ended.seconds,
+            bytes::show(ended.peak)
+        ))?)
     }
-    let used = comm.all_reduce(&[peak.bytes().unwrap_or(0)], Op::Max)?[0];
-    let each = if comm.transport().shares_memory() {
-        ""
-    } else {
-        " in one process"
-    };
-    Ok(say(format!(
-        "\nevery value read was right; {:.1} s in all; peak memory {}{each}\n",
-        start.elapsed().as_secs_f64(),
-        bytes::show(used)
-    ))?)
 }
 
 /// Collective: the bytes moved by all ranks, and how long that took.

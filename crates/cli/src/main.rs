@@ -41,6 +41,7 @@ mod progress;
 mod ranks;
 mod read;
 mod rearrange;
+mod records;
 mod relayout;
 mod remake;
 mod repair_report;
@@ -236,7 +237,12 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version, which were asked for.
-        Err(answer) if !answer.use_stderr() => answer.exit(),
+        Err(answer) if !answer.use_stderr() => {
+            return match ranks::printed(answer.print()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => failed(&error, None, FAILED),
+            };
+        }
         Err(error) => {
             let text = error.to_string();
             match text.strip_prefix("error: ") {

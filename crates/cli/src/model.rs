@@ -8,6 +8,7 @@ use outcore_bench::{AllToAllEntry, all_to_all_model, all_to_all_tables};
 
 use crate::bytes;
 use crate::ranks::{once, print};
+use crate::records;
 
 /// Compute the cost models of the papers
 #[derive(Args)]
@@ -64,6 +65,9 @@ struct Alltoall {
     /// Print comma-separated values
     #[arg(long)]
     csv: bool,
+    /// Print the rows as JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -101,11 +105,21 @@ impl Model {
 impl Alltoall {
     fn text(&self) -> Result<String> {
         let bytes = self.bytes.unwrap_or(0) as usize;
-        match (&self.mesh, self.fat_tree) {
+        let text = match (&self.mesh, self.fat_tree) {
             (Some(text), _) => self.of_mesh(parse_mesh(text)?, bytes),
             (_, Some(processors)) => self.of_fat_tree(processors as usize, bytes),
             _ => self.tables(),
-        }
+        }?;
+        Ok(if self.json {
+            records::json(&text)
+        } else {
+            text
+        })
+    }
+
+    /// Whether a row is comma-separated values.
+    fn csv(&self) -> bool {
+        self.csv || self.json
     }
 
     fn tables(&self) -> Result<String> {
@@ -117,7 +131,7 @@ impl Alltoall {
             .into_iter()
             .filter(|entry| wanted.as_ref().is_none_or(|name| *name == entry.table))
             .collect();
-        let mut text = match self.csv {
+        let mut text = match self.csv() {
             true => "table,algorithm,mesh,bytes,measured_s,model_printed_s,model_corrected_s,\
                      ratio_printed,ratio_corrected,note\n"
                 .to_owned(),
@@ -136,7 +150,7 @@ impl Alltoall {
         for entry in &entries {
             text += &self.row(entry);
         }
-        if !self.csv {
+        if !self.csv() {
             text += &medians(&entries);
         }
         Ok(text)
@@ -146,7 +160,7 @@ impl Alltoall {
         let mesh = format!("{}x{}", entry.mesh.rows, entry.mesh.columns);
         let (measured, modelled) = (entry.measured, entry.modelled);
         let ratio = modelled.corrected / measured;
-        match self.csv {
+        match self.csv() {
             true => format!(
                 "{},{},{mesh},{},{measured},{:.6},{:.6},{:.3},{ratio:.3},{}\n",
                 entry.table,
@@ -207,12 +221,12 @@ impl Alltoall {
     /// The fastest first.
     fn ranked(&self, mut rows: Vec<(AllToAll, f64)>) -> String {
         rows.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let head = match self.csv {
+        let head = match self.csv() {
             true => "algorithm,model_s\n".to_owned(),
             false => format!("{:<14} {:>11}\n", "algorithm", "model s"),
         };
         rows.iter().fold(head, |text, (algorithm, seconds)| {
-            text + &match self.csv {
+            text + &match self.csv() {
                 true => format!("{algorithm},{seconds:.6}\n"),
                 false => format!("{:<14} {seconds:>11.4}\n", algorithm.name()),
             }

@@ -66,6 +66,11 @@ pub(crate) fn check_distinct(comm: &Comm, inputs: &[&str], output: &str) -> Resu
 /// replaced, or there is no directory for it. Asked before the work begins.
 pub(crate) fn check_free(name: &str, force: bool) -> Result<()> {
     let path = Path::new(name);
+    if name.contains("://") {
+        return Err(Error::Invalid(format!(
+            "{name} is an address, where only arrays are made; name a local file"
+        )));
+    }
     Err(Error::Invalid(match (path.metadata(), path.parent()) {
         (Ok(there), _) if there.is_dir() => format!("{name} is a directory; name a file"),
         (Ok(there), _) if there.is_file() && !force => {

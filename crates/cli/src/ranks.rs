@@ -139,18 +139,24 @@ pub(crate) fn is_interruption(error: &Error) -> bool {
 
 /// Prints to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    until_closed(printed.map_err(|source| Error::File {
+    printed(std::io::stdout().write_all(text.as_bytes()))
+}
+
+/// What came of printing to standard output, once all of it is out.
+pub(crate) fn printed(outcome: std::io::Result<()>) -> Result<()> {
+    let outcome = outcome.and_then(|()| std::io::stdout().flush());
+    until_closed(outcome.map_err(|source| Error::File {
         action: "write to",
         path: PathBuf::from("standard output"),
         source,
     }))
 }
 
-/// A line as it is shown: names and texts in files may hold what a terminal would obey.
+/// A line as it is shown: names and texts in files may hold what a terminal would obey, or
+/// what turns the direction of letters.
 pub(crate) fn shown(line: &str) -> String {
-    let letter = |letter: char| match letter.is_control() {
+    let turns = |letter| matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let letter = |letter: char| match letter.is_control() || turns(letter) {
         true => letter.escape_debug().to_string(),
         false => letter.to_string(),
     };

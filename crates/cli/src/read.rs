@@ -11,11 +11,11 @@ use outcore::{
 };
 use serde_json::json;
 
-use crate::chunks::{is_hdf5, is_zarr};
+use crate::chunks::{Chunking, is_hdf5, is_zarr};
 use crate::copy::{Side, Team, copy, copy_together, fitting};
 use crate::counted::counted;
 use crate::memory::Memory;
-use crate::output::{array_name, check_distinct, is_native, is_netcdf, is_text};
+use crate::output::{array_name, check_distinct, check_free, is_native, is_netcdf, is_text};
 use crate::progress::Progress;
 use crate::ranks::{Ranks, cause, print};
 use crate::selection::Selection;
@@ -41,6 +41,7 @@ Examples:
   outcore read field.oc '0:4, 0:8'                              (prints the numbers)
   outcore read field.oc '::16, :' -o every16th.npy --ranks 4
   outcore read s3://bucket/climate.zarr/t '0, ::4, ::4' -o corner.npy
+  outcore read field.oc '::4, ::4' -o coarse.zarr --chunks 256x256 --codec zstd:3
   outcore read field.oc '(1:100:1, 1:4096:1)' -o part.bin
   outcore read 'raw:data.bin?shape=4096x4096&type=f32&layout=column' ':, 7' -o column7.txt
   outcore read field.oc '(1+32*p:16+32*p:1, 1:4096:1)' -o part%r.npy --ranks 4")]
@@ -61,6 +62,8 @@ pub(crate) struct Read {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    chunking: Chunking,
+    #[command(flatten)]
     closing: Closing,
     #[command(flatten)]
     tuning: TuningOptions,
@@ -80,6 +83,7 @@ impl Read {
             ));
         }
         self.selection.check_name("--output", &self.output)?;
+        self.chunking.check(&self.output)?;
         if self.closing.json && self.output == "-" {
             return Err("--json tells of a file that was written; name it with -o".into());
         }
@@ -242,6 +246,9 @@ impl Read {
 
     /// Fails if there is something that must not be replaced.
     fn check_free(&self, output: &str) -> Result<()> {
+        if is_text(output) && output != "-" {
+            return check_free(output, self.force);
+        }
         if output != "-" && !self.force && Path::new(output).symlink_metadata().is_ok() {
             return Err(Error::Invalid(format!(
                 "{output} exists already; --force replaces it"
@@ -275,14 +282,15 @@ impl Read {
         }
         let mut descriptor = ArrayDescriptor::new(&shape, array.element_type())
             .layout(Arrangement { order, tile: None });
-        let has_names = in_rows || is_zarr(output);
+        let has_names = in_rows || is_zarr(output) || is_native(output);
         if has_names && let Some(names) = &array.descriptor().axis_names {
             let names = kept.iter().filter_map(|axis| names.get(*axis).cloned());
             descriptor.axis_names = Some(names.collect());
         }
-        if is_native(output) || has_names {
+        if has_names {
             descriptor.attributes = array.descriptor().attributes.clone();
         }
+        self.chunking.apply(&mut descriptor, false);
         descriptor
     }
 }

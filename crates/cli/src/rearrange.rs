@@ -170,12 +170,14 @@ pub(crate) fn like(old: &ArrayDescriptor, output: &str) -> ArrayDescriptor {
     let mut descriptor = ArrayDescriptor::new(&old.shape, old.element_type)
         .byte_order(old.byte_order)
         .layout(old.arrangement.clone());
+    // NumPy has two orders, and no tiles; Zarr 2 has as many.
     if output.ends_with(".npy") {
-        // NumPy has two orders, and no tiles.
         descriptor.arrangement.tile = None;
-        if matches!(descriptor.arrangement.order, Order::Axes(_)) {
-            descriptor.arrangement.order = Order::Row;
-        }
+    }
+    if (output.ends_with(".npy") || output.starts_with("zarr2:"))
+        && matches!(descriptor.arrangement.order, Order::Axes(_))
+    {
+        descriptor.arrangement.order = Order::Row;
     }
     if is_zarr(output) || is_hdf5(output) {
         descriptor.fill_value = old.fill_value.clone();

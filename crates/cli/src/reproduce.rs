@@ -5,6 +5,7 @@ use outcore::{Error, Result};
 use outcore_bench::{Agreement, Report, Table, reproduce};
 
 use crate::ranks::print;
+use crate::records;
 
 /// Run tables of PASSION's papers (1995, 1996) again, on simulated machines of
 /// their time
@@ -29,6 +30,9 @@ pub(crate) struct Reproduce {
     /// Print comma-separated values
     #[arg(long)]
     csv: bool,
+    /// Print the rows of all tables as JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -115,19 +119,34 @@ impl Reproduce {
             }
             let report = reproduce(table)?;
             let between = if reports.is_empty() { "" } else { "\n" };
-            let text = if self.csv {
-                report.csv()
-            } else {
-                report.text()
-            };
-            print(&format!("{between}{text}"))?;
+            if self.csv {
+                print(&format!("{between}{}", report.csv()))?;
+            } else if !self.json {
+                print(&format!("{between}{}", report.text()))?;
+            }
             reports.push((table, report));
+        }
+        if self.json {
+            let tables = reports.iter().map(|(_, report)| report.csv());
+            return print(&records::json(&joined(tables)));
         }
         match self.table.is_none() && !self.csv {
             true => print(&format!("\n{}", agreements(&reports))),
             false => Ok(()),
         }
     }
+}
+
+/// Tables of the same columns as one, under the header of the first.
+fn joined(tables: impl Iterator<Item = String>) -> String {
+    let mut all = String::new();
+    for table in tables {
+        let header = if all.is_empty() { 0 } else { 1 };
+        for line in table.lines().skip(header) {
+            all += &format!("{line}\n");
+        }
+    }
+    all
 }
 
 /// How far simulated rows agree with printed ones, over several tables.

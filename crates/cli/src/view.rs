@@ -19,13 +19,15 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use outcore::{Array, Comm, Result, shape_text};
+use outcore::{Array, Comm, Result, json_number, shape_text};
+use serde_json::json;
 
 use crate::memory::Memory;
 use crate::output::check_free;
 use crate::progress::Progress;
 use crate::ranks::{Ranks, print};
 use crate::selection::Selection;
+use crate::work::{Begun, Ended};
 use grid::{Frame, Grid};
 use palette::Palette;
 use plane::Plane;
@@ -92,6 +94,9 @@ pub(crate) struct View {
     /// Only the array, without title and scale of colours
     #[arg(long)]
     no_legend: bool,
+    /// Print what the picture shows as JSON
+    #[arg(long, requires = "output")]
+    json: bool,
     /// How the terminal shows colours [default: what it can]
     #[arg(long, value_enum, conflicts_with = "output")]
     colors: Option<Depth>,
@@ -128,7 +133,7 @@ impl View {
     }
 
     pub(crate) fn run(&self) -> Result<()> {
-        let progress = OnceLock::new();
+        let (progress, begun) = (OnceLock::new(), Begun::now());
         self.ranks.run(|comm| {
             comm.agree(self.check_free())?;
             let array = Array::open_all(comm, &self.selection.array)?;
@@ -145,8 +150,9 @@ impl View {
             // 2. Their values.
             let samples = self.samples(comm, &array, (&plane, &grid), &progress)?;
             // 3. The picture.
+            let ended = begun.end(comm)?;
             let shown = if comm.rank() == 0 {
-                self.show(&array, &plane, &grid, &samples, depth)
+                self.show(&array, (&plane, &grid, &samples), depth, &ended)
             } else {
                 Ok(())
             };
@@ -199,10 +205,9 @@ impl View {
     fn show(
         &self,
         array: &Array,
-        plane: &Plane,
-        grid: &Grid,
-        samples: &Samples,
+        (plane, grid, samples): (&Plane, &Grid, &Samples),
         depth: Depth,
+        ended: &Ended,
     ) -> Result<()> {
         let limits = self.range.unwrap_or_default();
         let scale = Scale::of(array.element_type(), samples.values(), limits);
@@ -226,6 +231,19 @@ impl View {
         match &self.output {
             Some(name) => {
                 let (width, height) = png_file::write(name, &scene)?;
+                if self.json {
+                    let [low, high] = scale.limits().map(json_number);
+                    return print(&ended.json([
+                        ("array", json!(array.name())),
+                        ("section", json!(plane.section().to_string())),
+                        ("strides", json!(grid.strides())),
+                        ("mean", json!(self.mean)),
+                        ("range", json!([low, high])),
+                        ("output", json!(name)),
+                        ("width", json!(width)),
+                        ("height", json!(height)),
+                    ]));
+                }
                 let (array, scale) = (array.name(), scale.text());
                 print(&format!(
                     "{name}: {width}x{height} pixels; {array} {shown}; {scale}\n"

@@ -96,6 +96,11 @@ impl Scale {
         format!("{low} to {high} ({}){nan}", self.origin)
     }
 
+    /// The values at the ends; NaN if there is nothing finite.
+    pub(super) fn limits(&self) -> [f64; 2] {
+        [self.low, self.high]
+    }
+
     /// The texts of both ends, unless there is no value.
     pub(super) fn ends(&self) -> Option<(String, String)> {
         (!self.low.is_nan()).then(|| (short(self.low), short(self.high)))

@@ -30,6 +30,7 @@ fn commands_close_with_one_object() {
         "fft a.npy spectrum.oc --json",
         "adi a.npy later.npy --steps 1 --ratio 0.5 --json",
         "matmul a.npy m.npy product.npy --json",
+        "view a.npy -o a.png --json --force",
         "contract c[i,j]=a[i,k]*b[k,j] --segments i=3,4 --segments j=5 --segments k=2,2 --make --force --json",
     ] {
         for rank in 0..2 {
@@ -55,6 +56,26 @@ fn commands_close_with_one_object() {
         let names: Vec<&String> = found.as_object().expect(line).keys().collect();
         let plain = |name: &&String| name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         assert!(names.iter().all(plain), "{line}: {names:?}");
+    }
+}
+
+/// Tables are lists of objects, with numbers where there are numbers.
+#[test]
+fn tables_become_lists() {
+    let place = Place::new();
+    for (line, column) in [
+        ("model alltoall --json", "model_corrected_s"),
+        ("model alltoall --mesh 4x4 --bytes 1KiB --json", "model_s"),
+        ("reproduce --table T5.3 --json", "simulated"),
+        (
+            "bench alltoall --ranks 2 --bytes 1KiB --repeat 1 --json",
+            "best_s",
+        ),
+    ] {
+        let printed = place.ok(line);
+        let found: Vec<Value> = serde_json::from_str(&printed).expect(line);
+        assert!(found.len() > 1, "{line}: {printed}");
+        assert!(found[0][column].is_number(), "{line}: {}", found[0]);
     }
 }
 

@@ -57,6 +57,8 @@ fn output_that_cannot_be_written_is_a_failure() {
     let place = Place::new();
     place.ok("create a.oc --shape 4x4 --type f64 --fill index");
     for line in [
+        "--help",
+        "read --help",
         "read a.oc",
         "read a.oc --ranks 3",
         "info a.oc",
