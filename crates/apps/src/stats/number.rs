@@ -158,7 +158,10 @@ through! {
     f16, f32, f16::to_f32;
     Complex<f32>, f64, |value: Complex<f32>| {
         let (re, im) = (f64::from(value.re), f64::from(value.im));
-        (re * re + im * im).sqrt()
+        match re.is_infinite() || im.is_infinite() {
+            true => f64::INFINITY,
+            false => (re * re + im * im).sqrt(),
+        }
     };
     Complex<f64>, f64, |value: Complex<f64>| value.re.hypot(value.im)
 }
