@@ -263,7 +263,9 @@ restarts_after_kills() {
   local library=$1 here="$scratch/killed-$1" program="target/$1/debug/examples/checkpoint_restart" round ranks saved found
   for round in 1 2 3 4 5; do
     ranks=$((round % 4 + 2))
-    mpirun_of "$library" $ranks "$program" "$here" 1000000 >"$here.log" 2>&1 &
+    # Not what the round before has said.
+    : >"$here.log"
+    mpirun_of "$library" $ranks "$program" "$here" 1000000 >>"$here.log" 2>&1 &
     until [ "$(grep -c '^saved step' "$here.log")" -ge 2 ]; do
       kill -0 $! 2>/dev/null || { cat "$here.log"; return 1; }
       sleep 0.01

@@ -66,6 +66,8 @@ struct Request {
     query: BTreeMap<String, String>,
     range: Option<(u64, u64)>,
     if_match: Option<String>,
+    /// It is not to be there yet.
+    if_none: bool,
     body: Vec<u8>,
 }
 
@@ -114,6 +116,11 @@ impl ObjectServer {
     pub fn get(&self, path: &str) -> Option<Vec<u8>> {
         let state = self.shared.state();
         state.objects.get(path).map(|(_, object)| object.clone())
+    }
+
+    /// Removes an object; `path` is `bucket/key`.
+    pub fn remove(&self, path: &str) {
+        self.shared.state().objects.remove(path);
     }
 
     /// The paths of all objects.
@@ -209,6 +216,7 @@ impl Request {
             query: query.map(|(k, v)| (decode(k), decode(v))).collect(),
             range: None,
             if_match: None,
+            if_none: false,
             body: Vec::new(),
         };
         let (mut length, mut waits) = (0, false);
@@ -223,6 +231,7 @@ impl Request {
                 "content-length" => length = value.parse().unwrap_or(0),
                 "expect" => waits = true,
                 "if-match" => request.if_match = Some(value.into()),
+                "if-none-match" => request.if_none = value == "*",
                 "range" => {
                     let range = value.strip_prefix("bytes=").and_then(|r| r.split_once('-'));
                     request.range = range
@@ -292,6 +301,7 @@ impl State {
                     self.parts.insert(part, request.body.clone());
                     Answer::new(200, format!("ETag: \"{number}\"\r\n"), Vec::new())
                 }
+                _ if !self.is_wanted(request) => Answer::problem(412, "PreconditionFailed"),
                 _ => {
                     let number = self.put(path, request.body.clone());
                     Answer::new(200, format!("ETag: \"{number}\"\r\n"), Vec::new())
@@ -334,18 +344,24 @@ impl State {
         }
     }
 
+    /// Whether the object is the one that is meant, where the request says which.
+    fn is_wanted(&self, request: &Request) -> bool {
+        let there = self.objects.get(&request.path);
+        match (&request.if_match, request.if_none) {
+            (_, true) => there.is_none(),
+            (Some(tag), _) => there.is_some_and(|(number, _)| *tag == format!("\"{number}\"")),
+            (None, _) => true,
+        }
+    }
+
     fn read(&self, request: &Request) -> Answer {
         let Some((number, object)) = self.objects.get(&request.path) else {
             return Answer::problem(404, "NoSuchKey");
         };
-        let (length, tag) = (object.len() as u64, format!("\"{number}\""));
-        if request
-            .if_match
-            .as_ref()
-            .is_some_and(|wanted| *wanted != tag)
-        {
+        if !self.is_wanted(request) {
             return Answer::problem(412, "PreconditionFailed");
         }
+        let (length, tag) = (object.len() as u64, format!("\"{number}\""));
         let mut headers = String::from(
             "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nAccept-Ranges: bytes\r\n",
         );

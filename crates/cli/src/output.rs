@@ -76,6 +76,9 @@ pub(crate) fn check_free(name: &str, force: bool) -> Result<()> {
         (Ok(there), _) if there.is_file() && !force => {
             format!("{name} exists already; --force replaces it")
         }
+        (Err(_), _) if path.is_symlink() && !force => {
+            format!("{name} is a link that leads nowhere; --force replaces it")
+        }
         (Err(_), Some(folder)) if !folder.as_os_str().is_empty() && !folder.is_dir() => format!(
             "cannot write {name}: there is no directory {}; make it first",
             folder.display()

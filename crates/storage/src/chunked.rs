@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::objects::Version;
 use crate::range_lock::RangeLock;
 use crate::store::{ReadRequest, Store, WriteRequest, check_range};
 use crate::threads::for_each;
@@ -110,8 +111,23 @@ pub trait Chunks: Debug + Send + Sync {
     /// stands for that, and the answer is `false`.
     fn read(&self, index: u64, wanted: &[Range<usize>], out: &mut [u8]) -> Result<bool>;
 
+    /// Reads a whole chunk that is to be changed, and says which one it is; `None`: it was
+    /// never written.
+    fn read_to_change(&self, index: u64, out: &mut [u8]) -> Result<Option<Version>> {
+        let whole = 0..out.len();
+        let found = self.read(index, std::slice::from_ref(&whole), out)?;
+        Ok(found.then(Version::default))
+    }
+
     /// Puts a whole chunk in its place.
     fn write(&self, index: u64, data: &[u8]) -> Result<()>;
+
+    /// As `write`, by who holds its lock, if the chunk is still the one that was read.
+    /// `false`: somebody whom the lock does not keep out has written another one.
+    fn write_over(&self, index: u64, data: &[u8], old: Option<&Version>) -> Result<bool> {
+        let _ = old;
+        self.write(index, data).map(|()| true)
+    }
 
     /// Keeps out others who change the chunk. Who replaces all of it locks it, too:
     /// who changes a part meanwhile would put back what it held before. `None`: there
@@ -250,7 +266,8 @@ impl ChunkStore {
         self.chunks.read(index, std::slice::from_ref(&whole), out)
     }
 
-    /// Changes a part of a chunk, or all of it.
+    /// Changes a part of a chunk, or all of it. `change` is called again if others have
+    /// changed the chunk meanwhile, on what they have made of it.
     pub fn change(
         &self,
         index: u64,
@@ -260,16 +277,19 @@ impl ChunkStore {
     ) -> Result<()> {
         let size = self.chunks.chunk_bytes();
         make_room(scratch, size).map_err(|source| Error::write(self.name(), 0, source))?;
-        let lock = self.chunks.lock(index)?;
-        if !covered {
-            let whole = 0..size;
-            self.chunks
-                .read(index, std::slice::from_ref(&whole), scratch)?;
+        let _lock = self.chunks.lock(index)?;
+        if covered {
+            change(scratch);
+            return self.replace(index, scratch);
         }
-        change(scratch);
-        self.replace(index, scratch)?;
-        drop(lock);
-        Ok(())
+        loop {
+            let old = self.chunks.read_to_change(index, scratch)?;
+            change(scratch);
+            if self.chunks.write_over(index, scratch, old.as_ref())? {
+                self.forget(index);
+                return Ok(());
+            }
+        }
     }
 
     /// Puts a whole chunk in its place.
@@ -281,10 +301,14 @@ impl ChunkStore {
     /// As `put`, by who holds the lock.
     fn replace(&self, index: u64, data: &[u8]) -> Result<()> {
         self.chunks.write(index, data)?;
+        self.forget(index);
+        Ok(())
+    }
+
+    fn forget(&self, index: u64) {
         if let Some(mut kept) = self.kept() {
             kept.chunks.retain(|(at, _)| *at != index);
         }
-        Ok(())
     }
 
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::chunked::cores;
 use crate::error::{Error, Result};
 use crate::file::{Access, FileStore};
-use crate::objects::{Entry, Objects, check_folder, check_key, too_long};
+use crate::objects::{Entry, Objects, Version, check_folder, check_key, too_long};
 use crate::store::Store;
 
 /// How the names of unfinished files end; they begin with a dot.
@@ -174,7 +174,7 @@ impl Objects for Directory {
         }
     }
 
-    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<bool> {
+    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<Option<Version>> {
         let path = self.place(key)?;
         buffer.clear();
         let read = |file: File| {
@@ -195,10 +195,10 @@ impl Objects for Directory {
             }
         };
         match open(&path).and_then(read) {
-            Ok(()) => Ok(true),
+            Ok(()) => Ok(Some(Version::default())),
             Err(source) => {
                 buffer.clear();
-                or_missing("read", &path, source, false)
+                or_missing("read", &path, source, None)
             }
         }
     }

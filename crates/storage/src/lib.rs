@@ -90,7 +90,7 @@ pub use file::{Access, Batching, FileOptions, FileStore, refuse_pipe};
 pub use forget::forget;
 pub use mapping::Mapping;
 pub use memory::MemoryStore;
-pub use objects::{Entry, Objects};
+pub use objects::{Entry, Objects, Version};
 pub use range_lock::{LockTable, RangeLock};
 #[cfg(feature = "remote")]
 pub use remote::{Bucket, RemoteObject};

@@ -41,6 +41,16 @@ impl Entry {
     }
 }
 
+/// Which of the objects that a key names one after the other was read, as far as the
+/// place tells them apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Version {
+    /// What the protocols call an entity tag; never a weak one.
+    pub(crate) tag: Option<String>,
+    /// The number of it, where objects have such.
+    pub(crate) number: Option<String>,
+}
+
 /// Named byte strings.
 pub trait Objects: Debug + Send + Sync {
     /// What messages call the place: a path, or an address without credentials.
@@ -54,9 +64,9 @@ pub trait Objects: Debug + Send + Sync {
     fn length(&self, key: &str) -> Result<Option<u64>>;
 
     /// Makes `buffer` all of an object, whatever it held; one of more than `most`
-    /// bytes is an error, whatever it holds. `false`: the object is not there, and
+    /// bytes is an error, whatever it holds. `None`: the object is not there, and
     /// the buffer is empty.
-    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<bool>;
+    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<Option<Version>>;
 
     /// Brings the bytes `parts` of an object to the same places of `buffer`; past its
     /// end is [`Error::UnexpectedEnd`]. `false`: the object is not there.
@@ -64,6 +74,14 @@ pub trait Objects: Debug + Send + Sync {
 
     /// Makes an object of `data`, or replaces it.
     fn write(&self, key: &str, data: &[u8]) -> Result<()>;
+
+    /// As `write`, if the object is still the one that was read, or still not there
+    /// (`None`). `false`: it is another one now, and stays. A place that does not
+    /// compare replaces whatever is there: locks must keep others out.
+    fn write_over(&self, key: &str, data: &[u8], old: Option<&Version>) -> Result<bool> {
+        let _ = old;
+        self.write(key, data).map(|()| true)
+    }
 
     /// Removes an object, if it is there.
     fn remove(&self, key: &str) -> Result<()>;

@@ -95,6 +95,7 @@ fn s3() {
     conformance::check_objects(&at("s3://bucket"));
     long_objects();
     replaced_objects();
+    objects_written_over();
     secrets_and_what_is_missing();
 }
 
@@ -158,6 +159,48 @@ fn replaced_objects() {
         error.contains("s3://bucket/changing") && error.contains("replaced"),
         "{error}"
     );
+}
+
+/// What somebody else has made or replaced meanwhile stays.
+fn objects_written_over() {
+    let bucket = at("s3://bucket");
+    let held = |key: &str| {
+        let mut bytes = Vec::new();
+        let version = bucket.read(key, 100, &mut bytes).unwrap();
+        version.map(|version| (version, bytes))
+    };
+    assert!(held("over").is_none());
+    assert!(bucket.write_over("over", b"first", None).unwrap());
+    assert!(!bucket.write_over("over", b"not the first", None).unwrap());
+    let (first, bytes) = held("over").unwrap();
+    assert_eq!(bytes, b"first");
+    assert!(bucket.write_over("over", b"second", Some(&first)).unwrap());
+    assert!(!bucket.write_over("over", b"third", Some(&first)).unwrap());
+    let (second, bytes) = held("over").unwrap();
+    assert_eq!(bytes, b"second");
+    bucket.remove("over").unwrap();
+    assert!(!bucket.write_over("over", b"fourth", Some(&second)).unwrap());
+    assert!(held("over").is_none());
+    // Many change one object, and none of them undoes what another has done.
+    bucket.write("sum", b"0").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    loop {
+                        let (version, bytes) = held("sum").unwrap();
+                        let sum: u32 = String::from_utf8(bytes).unwrap().parse().unwrap();
+                        let more = (sum + 1).to_string();
+                        let over = bucket.write_over("sum", more.as_bytes(), Some(&version));
+                        if over.unwrap() {
+                            break;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(held("sum").unwrap().1, b"30");
 }
 
 fn secrets_and_what_is_missing() {

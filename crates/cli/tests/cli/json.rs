@@ -72,7 +72,11 @@ fn tables_become_lists() {
             "best_s",
         ),
     ] {
-        let printed = place.ok(line);
+        // A bench says on standard error what stands out.
+        let args: Vec<&str> = line.split_whitespace().collect();
+        let output = place.command(&args).output().expect("outcore starts");
+        assert!(output.status.success(), "{line}");
+        let printed = String::from_utf8(output.stdout).expect("text");
         let found: Vec<Value> = serde_json::from_str(&printed).expect(line);
         assert!(found.len() > 1, "{line}: {printed}");
         assert!(found[0][column].is_number(), "{line}: {}", found[0]);

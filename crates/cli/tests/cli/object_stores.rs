@@ -671,3 +671,39 @@ fn the_bench_makes_a_page() {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
+
+/// Programs that change the same chunks at the same time keep one another's work.
+#[test]
+fn programs_change_the_same_chunks() {
+    let server = ObjectServer::start(Duration::from_millis(100)).unwrap();
+    let client = Client::of(&server.endpoint());
+    for (name, kind) in [
+        ("chunks", "--chunks|8x8|--codec|zstd:3"),
+        ("shards", "--chunks|4x4|--shard|8x8|--codec|none"),
+    ] {
+        client.ok(&format!(
+            "create|s3://bucket/{name}.zarr|--shape|8x16|--type|u8|{kind}|--fill|9"
+        ));
+        // One of the two chunks was never written.
+        server.remove(&format!("bucket/{name}.zarr/c/0/1"));
+        let write = |row: usize| {
+            let mut command = client.command(&format!(
+                "write|s3://bucket/{name}.zarr|{row}, 4:12|--fill|{row}"
+            ));
+            command
+                .stdout(Stdio::null())
+                .spawn()
+                .expect("outcore starts")
+        };
+        let writers: Vec<Child> = (0..8).map(write).collect();
+        for mut writer in writers {
+            assert!(writer.wait().expect("it ends").success());
+        }
+        let rows: String = (0..8).map(|row| format!("9 {row} {row} 0\n")).collect();
+        assert_eq!(
+            client.ok(&format!("read|s3://bucket/{name}.zarr|:, [3,4,11,12]")),
+            rows,
+            "{kind}"
+        );
+    }
+}

@@ -8,7 +8,7 @@ use super::client::{Client, Found, PIECE};
 use super::object::RemoteObject;
 use crate::address::Address;
 use crate::error::{Error, Result};
-use crate::objects::{Entry, Objects, check_folder, check_key};
+use crate::objects::{Entry, Objects, Version, check_folder, check_key};
 use crate::store::{ReadRequest, Store};
 
 /// Gaps up to this many bytes cost less than another request.
@@ -154,10 +154,10 @@ impl Objects for Bucket {
         Ok(head.map(|head| head.length))
     }
 
-    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<bool> {
+    fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> Result<Option<Version>> {
         let key = self.place(key)?;
         let found = self.client.read(&key, most, buffer);
-        if !matches!(found, Ok(true)) {
+        if !matches!(found, Ok(Some(_))) {
             buffer.clear();
         }
         found.map_err(self.failed("read", &key))
@@ -195,6 +195,13 @@ impl Objects for Bucket {
         self.client
             .write(&key, data)
             .map_err(self.failed("write", &key))
+    }
+
+    fn write_over(&self, key: &str, data: &[u8], old: Option<&Version>) -> Result<bool> {
+        let key = self.place(key)?;
+        self.writable("write", &key)?;
+        let written = self.client.write_over(&key, data, old);
+        written.map_err(self.failed("write", &key))
     }
 
     fn remove(&self, key: &str) -> Result<()> {

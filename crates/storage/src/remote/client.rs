@@ -14,8 +14,11 @@ use std::time::Duration;
 
 use futures_util::stream::{self, FuturesUnordered};
 use futures_util::{StreamExt, TryStreamExt};
+use object_store::client::{HttpError, HttpErrorKind};
 use object_store::path::Path;
-use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutPayload};
+use object_store::{
+    Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutPayload, UpdateVersion,
+};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use super::ABREAST;
@@ -23,7 +26,7 @@ use super::connect::{Purpose, attempts, connect};
 use super::explain::{explain, is_missing_bucket};
 use crate::address::{Address, Scheme};
 use crate::chunked::cores;
-use crate::objects::{Entry, too_long};
+use crate::objects::{Entry, Version, too_long};
 use crate::store::{ReadRequest, Store};
 
 /// The longest range that one request asks for; longer ones are several.
@@ -172,8 +175,7 @@ impl Client {
             match self.store.head(&path).await {
                 Ok(found) => Ok(Some(Head {
                     length: found.size,
-                    // A weak one does not say that the bytes are the same.
-                    version: found.e_tag.filter(|tag| !tag.starts_with("W/")),
+                    version: strong(found.e_tag),
                 })),
                 Err(error) => self.or_missing(error, None),
             }
@@ -191,9 +193,14 @@ impl Client {
         }
     }
 
-    /// Makes `buffer` all of an object of at most so many bytes. `false`: it is not
+    /// Makes `buffer` all of an object of at most so many bytes. `None`: it is not
     /// there.
-    pub(super) fn read(&self, key: &str, most: u64, buffer: &mut Vec<u8>) -> io::Result<bool> {
+    pub(super) fn read(
+        &self,
+        key: &str,
+        most: u64,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<Option<Version>> {
         let path = self.path(key)?;
         wait(async {
             let mut trial = 1;
@@ -201,7 +208,11 @@ impl Client {
                 buffer.clear();
                 let found = match self.store.get(&path).await {
                     Ok(found) => found,
-                    Err(error) => return self.or_missing(error, false),
+                    Err(error) => return self.or_missing(error, None),
+                };
+                let version = Version {
+                    tag: strong(found.meta.e_tag.clone()),
+                    number: found.meta.version.clone(),
                 };
                 let length = found.meta.size;
                 if length > most {
@@ -218,7 +229,7 @@ impl Client {
                             buffer.extend_from_slice(&piece);
                         }
                         Some(Err(error)) => break error,
-                        None if buffer.len() as u64 == length => return Ok(true),
+                        None if buffer.len() as u64 == length => return Ok(Some(version)),
                         Some(Ok(_)) | None => break generic(cut_off()),
                     }
                 };
@@ -347,6 +358,51 @@ impl Client {
         })
     }
 
+    /// Makes an object of `data`, or replaces it, if it is still the one that was read.
+    /// `false`: it is another one now.
+    pub(super) fn write_over(
+        &self,
+        key: &str,
+        data: &[u8],
+        old: Option<&Version>,
+    ) -> io::Result<bool> {
+        let path = self.path(key)?;
+        let store = self.sending()?;
+        let comparable = |old: &Version| match self.scheme() {
+            Scheme::Gs => old.number.is_some(),
+            _ => old.tag.is_some(),
+        };
+        let mode = match old {
+            None => PutMode::Create,
+            Some(old) if comparable(old) => PutMode::Update(UpdateVersion {
+                e_tag: old.tag.clone(),
+                version: old.number.clone(),
+            }),
+            Some(_) => return self.write(key, data).map(|()| true),
+        };
+        let payload = PutPayload::from(data.to_vec());
+        wait(async {
+            let mut trial = 1;
+            loop {
+                let done = store.put_opts(&path, payload.clone(), mode.clone().into());
+                match done.await {
+                    Ok(_) => return Ok(true),
+                    Err(Error::Precondition { .. } | Error::AlreadyExists { .. }) => {
+                        return Ok(false);
+                    }
+                    // Whoever asks does not want comparisons.
+                    Err(Error::NotImplemented { .. }) => {
+                        let done = store.put(&path, payload).await;
+                        return done.map(|_| true).map_err(|error| self.failed(&error));
+                    }
+                    // If it was written and only the answer is lost, it is another one.
+                    Err(error) if is_cut(&error) && again(&mut trial).await => {}
+                    Err(error) => return Err(self.failed(&error)),
+                }
+            }
+        })
+    }
+
     /// Makes an object of all bytes of `file`, part by part. It is there when all
     /// of them are.
     pub(super) fn upload(&self, key: &str, file: &dyn Store) -> io::Result<()> {
@@ -399,6 +455,10 @@ impl Client {
 
     /// Removes an object, if it is there.
     pub(super) fn remove(&self, key: &str) -> io::Result<()> {
+        // Not every server answers those who remove what is not there.
+        if self.head(key)?.is_none() {
+            return Ok(());
+        }
         let path = self.path(key)?;
         wait(async {
             match self.store.delete(&path).await {
@@ -446,6 +506,24 @@ impl Client {
         entries.dedup_by(|a, b| a.name == b.name);
         Ok(entries)
     }
+}
+
+/// A tag that says whether the bytes are the same.
+fn strong(tag: Option<String>) -> Option<String> {
+    tag.filter(|tag| !tag.starts_with("W/"))
+}
+
+/// Whether nobody knows what has become of a request.
+fn is_cut(error: &Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<HttpError>() {
+            let kind = error.kind();
+            return matches!(kind, HttpErrorKind::Timeout | HttpErrorKind::Interrupted);
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Waits, and says whether it is to be tried again after so many trials.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use outcore_geometry::Layout;
 use outcore_storage::{
-    Access, Chunks, Error, FileStore, LockTable, Objects, RangeLock, Result, Store,
+    Access, Chunks, Error, FileStore, LockTable, Objects, RangeLock, Result, Store, Version,
 };
 
 use super::metadata::Metadata;
@@ -50,7 +50,8 @@ enum Lock {
     None,
     /// The description, a file, against threads and other programs.
     File(FileStore),
-    /// Object stores have no locks; one against the threads of this process.
+    /// Object stores have no locks; one against the threads of this process. Other
+    /// programs are noticed when a chunk is written over.
     Process(Arc<LockTable>),
 }
 
@@ -181,22 +182,48 @@ impl ZarrChunks {
                 }
                 found
             }
-            (_, shard) => with_stored(|stored| {
-                if !self.objects.read(key, self.most_bytes(), stored)? {
-                    return Ok(false);
-                }
-                let decoded = match shard {
-                    None => codecs.decode(stored, out),
-                    Some(shard) => split(stored, shard, &self.metadata, out),
-                };
-                decoded.map_err(|problem| self.damaged(key, problem))?;
-                Ok(true)
-            })?,
+            _ => self.read_all(key, out)?.is_some(),
         };
         if !found {
             self.fill(wanted, out);
         }
         Ok(found)
+    }
+
+    /// Reads all of an object, and says which one it is.
+    fn read_all(&self, key: &str, out: &mut [u8]) -> Result<Option<Version>> {
+        with_stored(|stored| {
+            let Some(version) = self.objects.read(key, self.most_bytes(), stored)? else {
+                return Ok(None);
+            };
+            let decoded = match &self.metadata.shard {
+                None => self.metadata.encoding.codecs.decode(stored, out),
+                Some(shard) => split(stored, shard, &self.metadata, out),
+            };
+            decoded.map_err(|problem| self.damaged(key, problem))?;
+            Ok(Some(version))
+        })
+    }
+
+    /// Encodes a chunk for `put`, which gets the key of its object, too.
+    fn encode<T>(
+        &self,
+        index: u64,
+        data: &[u8],
+        put: impl FnOnce(&str, &[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let key = self.metadata.keys.name(&self.grid.place(index));
+        let refused = |problem: String| {
+            let source = std::io::Error::other(problem);
+            Error::object("encode", format!("{}/{key}", self.name), source)
+        };
+        if let Some(shard) = &self.metadata.shard {
+            let joined = join(data, shard, &self.metadata).map_err(refused)?;
+            return put(&key, &joined);
+        }
+        let codecs = &self.metadata.encoding.codecs;
+        let encoded = codecs.encode(data, |encoded| put(&key, encoded));
+        encoded.map_err(refused)?
     }
 
     /// Fails if a chunk that is stored as it is has more bytes than it can have.
@@ -338,19 +365,28 @@ impl Chunks for ZarrChunks {
         }
     }
 
-    fn write(&self, index: u64, data: &[u8]) -> Result<()> {
-        let key = self.metadata.keys.name(&self.grid.place(index));
-        let refused = |problem: String| {
-            let source = std::io::Error::other(problem);
-            Error::object("encode", format!("{}/{key}", self.name), source)
-        };
-        if let Some(shard) = &self.metadata.shard {
-            let joined = join(data, shard, &self.metadata).map_err(refused)?;
-            return self.objects.write(&key, &joined);
+    fn read_to_change(&self, index: u64, out: &mut [u8]) -> Result<Option<Version>> {
+        let whole = 0..out.len();
+        let whole = std::slice::from_ref(&whole);
+        if !self.far {
+            // Its lock keeps all others out.
+            return Ok(self.read(index, whole, out)?.then(Version::default));
         }
-        let codecs = &self.metadata.encoding.codecs;
-        let put = |encoded: &[u8]| self.objects.write(&key, encoded);
-        codecs.encode(data, put).map_err(refused)?
+        let key = self.metadata.keys.name(&self.grid.place(index));
+        let found = self.read_all(&key, out)?;
+        if found.is_none() {
+            self.fill(whole, out);
+        }
+        Ok(found)
+    }
+
+    fn write(&self, index: u64, data: &[u8]) -> Result<()> {
+        self.encode(index, data, |key, bytes| self.objects.write(key, bytes))
+    }
+
+    fn write_over(&self, index: u64, data: &[u8], old: Option<&Version>) -> Result<bool> {
+        let put = |key: &str, bytes: &[u8]| self.objects.write_over(key, bytes, old);
+        self.encode(index, data, put)
     }
 
     fn lock(&self, index: u64) -> Result<Option<RangeLock<'_>>> {

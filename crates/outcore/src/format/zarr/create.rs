@@ -55,7 +55,7 @@ pub(crate) fn publish(unfinished: &Path) -> Result<()> {
     let mut complete = false;
     // What makes it an array comes last.
     for name in [V2_ATTRIBUTES, V2_ARRAY, V3] {
-        if from.read(name, super::LONGEST, &mut document)? {
+        if from.read(name, super::LONGEST, &mut document)?.is_some() {
             to.write(name, &document)?;
             complete |= name != V2_ATTRIBUTES;
         }

@@ -255,7 +255,7 @@ fn read_node(objects: &dyn Objects, folder: &str) -> Result<Option<Node>> {
 fn read_json(objects: &dyn Objects, key: &str) -> Result<Option<Value>> {
     let name = || format!("{}/{key}", objects.name());
     let mut bytes = Vec::new();
-    if !objects.read(key, LONGEST, &mut bytes)? {
+    if objects.read(key, LONGEST, &mut bytes)?.is_none() {
         return Ok(None);
     }
     parse(&bytes)
