@@ -493,6 +493,26 @@ fn cut_off_without_a_version() {
     }
 }
 
+/// Bytes of two versions are never taken for one, also if a cache gives what it has.
+#[test]
+fn a_cache_that_ignores_versions() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|old.npy|--shape|100|--type|i32|--fill|1");
+    client.ok("create|new.npy|--shape|100|--type|i32|--fill|2");
+    server.put("bucket/x.npy", client.place.bytes("old.npy"));
+    let array = outcore::Array::open(&format!("{}/bucket/x.npy", server.endpoint())).unwrap();
+    let first = array.section("0").unwrap();
+    assert_eq!(array.read::<i32>(&first).unwrap(), [1]);
+    server.put("bucket/x.npy", client.place.bytes("new.npy"));
+    server.fail("x.npy", Fault::NoVersions, 1000);
+    let error = array.read::<i32>(&first).unwrap_err().to_string();
+    assert!(
+        error.contains("x.npy") && error.contains("replaced"),
+        "{error}"
+    );
+}
+
 /// Credentials come from variables, and stand in no message.
 #[test]
 fn who_asks() {
