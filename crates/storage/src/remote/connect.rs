@@ -13,7 +13,9 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as S3};
 use object_store::azure::{AzureConfigKey as Az, MicrosoftAzureBuilder};
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Gs};
 use object_store::http::HttpBuilder;
-use object_store::{ClientConfigKey, ObjectStore, RetryConfig, StaticCredentialProvider};
+use object_store::{
+    BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig, StaticCredentialProvider,
+};
 
 use super::explain::variables;
 use crate::address::{Address, Scheme};
@@ -284,17 +286,34 @@ pub(super) fn attempts() -> usize {
 }
 
 /// A request is made again that a server could not answer (5xx, 429) or whose connection
-/// was lost: after 0.1 s, and each time after twice as long.
+/// was lost: after 0.1 s, and each time on average after twice as long.
 fn retries() -> RetryConfig {
     RetryConfig {
         max_retries: attempts() - 1,
+        // It waits for anything between the first time and the last one times this.
+        backoff: BackoffConfig {
+            base: 4.0,
+            ..BackoffConfig::default()
+        },
         ..RetryConfig::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_endpoint;
+    use super::{is_endpoint, retries};
+
+    #[test]
+    fn each_time_is_on_average_twice_the_one_before() {
+        let backoff = retries().backoff;
+        let first = backoff.init_backoff.as_secs_f64();
+        let mut last = first;
+        while last < backoff.max_backoff.as_secs_f64() {
+            let next = (first + backoff.base * last) / 2.0;
+            assert!(next >= 2.0 * last, "{next} after {last}");
+            last = next;
+        }
+    }
 
     #[test]
     fn endpoints_are_addresses_of_servers() {
