@@ -261,20 +261,32 @@ fn is_on(value: Option<String>) -> bool {
 /// How long a request may take: as long as bytes come at least every 30 s, and those
 /// that send bytes 10 minutes, unless variables that begin with `prefix`, or with AWS,
 /// say otherwise.
-fn patience(prefix: &str, purpose: Purpose) -> Vec<(ClientConfigKey, String)> {
-    let said = |name: &str| {
+fn patience(prefix: &str, purpose: Purpose) -> [(ClientConfigKey, String); 2] {
+    times(purpose, |name| {
         let own = std::env::var(format!("{prefix}_{name}"));
         own.or_else(|_| std::env::var(format!("AWS_{name}"))).ok()
+    })
+}
+
+/// The same, where `said` is what variables say.
+fn times(
+    purpose: Purpose,
+    said: impl Fn(&str) -> Option<String>,
+) -> [(ClientConfigKey, String); 2] {
+    let usual = match purpose {
+        Purpose::Reading => "3600s",
+        Purpose::Writing => "600s",
     };
-    let (silence, all) = match purpose {
-        Purpose::Reading => (Some("30s"), "3600s"),
-        Purpose::Writing => (None, "600s"),
+    let all = said("TIMEOUT").unwrap_or_else(|| usual.into());
+    let silence = match purpose {
+        Purpose::Reading => said("READ_TIMEOUT").unwrap_or_else(|| "30s".into()),
+        // Set as well, in place of what the builder has taken from the environment.
+        Purpose::Writing => all.clone(),
     };
-    let all = said("TIMEOUT").unwrap_or_else(|| all.into());
-    let silence = said("READ_TIMEOUT").or(silence.map(String::from));
-    let mut settings = vec![(ClientConfigKey::Timeout, all)];
-    settings.extend(silence.map(|silence| (ClientConfigKey::ReadTimeout, silence)));
-    settings
+    [
+        (ClientConfigKey::Timeout, all),
+        (ClientConfigKey::ReadTimeout, silence),
+    ]
 }
 
 /// How often a request is made at most. The variable is that of other programs for S3.
@@ -301,7 +313,26 @@ fn retries() -> RetryConfig {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_endpoint, retries};
+    use object_store::ClientConfigKey;
+    use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+
+    use super::{Purpose, is_endpoint, retries, times};
+
+    #[test]
+    fn silence_ends_reads_and_no_writes() {
+        let said = |name: &str| (name == "READ_TIMEOUT").then(|| "5s".to_owned());
+        let silence = AmazonS3ConfigKey::Client(ClientConfigKey::ReadTimeout);
+        let longest = |purpose| {
+            // As if it had been taken from the environment.
+            let mut builder = AmazonS3Builder::new().with_config(silence, "5s");
+            for (key, value) in times(purpose, said) {
+                builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
+            }
+            builder.get_config_value(&silence)
+        };
+        assert_eq!(longest(Purpose::Reading).as_deref(), Some("5s"));
+        assert_eq!(longest(Purpose::Writing).as_deref(), Some("600s"));
+    }
 
     #[test]
     fn each_time_is_on_average_twice_the_one_before() {
