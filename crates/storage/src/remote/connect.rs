@@ -14,7 +14,8 @@ use object_store::azure::{AzureConfigKey as Az, MicrosoftAzureBuilder};
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Gs};
 use object_store::http::HttpBuilder;
 use object_store::{
-    BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig, StaticCredentialProvider,
+    BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig,
+    StaticCredentialProvider,
 };
 
 use super::explain::variables;
@@ -159,12 +160,18 @@ fn az(container: &str, purpose: Purpose) -> io::Result<Made> {
 }
 
 fn web(address: &Address, purpose: Purpose) -> Made {
-    let mut builder = HttpBuilder::new().with_url(address.root());
-    builder = builder.with_config(ClientConfigKey::AllowHttp, "true");
+    let mut options = web_options(address.scheme());
     for (key, value) in patience("AWS", purpose) {
-        builder = builder.with_config(key, value);
+        options = options.with_config(key, value);
     }
+    let builder = HttpBuilder::new().with_url(address.root());
+    let builder = builder.with_client_options(options);
     Ok(Arc::new(builder.with_retry(retries()).build()?))
+}
+
+/// A server that is asked with encryption cannot lead to one that is asked without.
+fn web_options(scheme: Scheme) -> ClientOptions {
+    ClientOptions::new().with_allow_http(scheme == Scheme::Http)
 }
 
 /// Fails, with the remedy, if no variable says who asks.
@@ -316,7 +323,16 @@ mod tests {
     use object_store::ClientConfigKey;
     use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 
-    use super::{Purpose, is_endpoint, retries, times};
+    use super::{Purpose, is_endpoint, retries, times, web_options};
+    use crate::address::Scheme;
+
+    #[test]
+    fn encryption_is_not_given_up_on_the_way() {
+        for (scheme, plain) in [(Scheme::Http, "true"), (Scheme::Https, "false")] {
+            let allowed = web_options(scheme).get_config_value(&ClientConfigKey::AllowHttp);
+            assert_eq!(allowed.as_deref(), Some(plain), "{scheme:?}");
+        }
+    }
 
     #[test]
     fn silence_ends_reads_and_no_writes() {
