@@ -350,7 +350,12 @@ fn other_addresses() {
         "az://bucket/x.h5:/data",
         "az://bucket/t.zarr",
         "s3://bucket/with space.npy",
+        "S3://bucket/with space.npy",
+        &format!("{}/bucket/x.h5:/data", web.replace("http", "HTTP")),
+        "raw:Gs://bucket/with space.npy?shape=100x50&type=i32&offset=128",
+        "AZ://bucket/t.zarr",
         &format!("file://{here}/x.npy"),
+        &format!("FILE://{here}/x.npy"),
         &format!("file://{here}/x.h5:/data"),
     ] {
         assert_eq!(
@@ -550,6 +555,7 @@ fn who_asks() {
         "s3://b/x.npy?X-Amz-Signature=swordfish",
         "az://b/x.npy?sv=1&sig=swordfish",
         "https://me:swordfish@h/x.npy",
+        "HTTPS://me:swordfish@h/x.npy",
         "raw:https://h/x?sig=swordfish",
         "raw:https://h/x?sig=swordfish&shape=4&type=f32",
     ] {
