@@ -664,6 +664,40 @@ fn killed_and_continued() {
     );
 }
 
+/// Of two programs that begin the same array, each sees the other, or one does.
+#[test]
+fn two_programs_do_not_make_one_array() {
+    let server = ObjectServer::start(Duration::from_millis(300)).unwrap();
+    let client = Client::of(&server.endpoint());
+    let make = "create|s3://bucket/x.zarr|--shape|100x50|--type|i32|--chunks|30x30|--fill|index";
+    let other = "bucket/x.zarr/.other.unfinished/zarr.json";
+    let mut process = client
+        .command(make)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The other one has found nothing either, and says now what it makes.
+    let says = |path: &String| path.contains(".unfinished/");
+    while !server.paths().iter().any(says) {
+        let ended = process.try_wait().unwrap();
+        assert!(
+            ended.is_none(),
+            "it has failed before it said what it makes"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    server.put(other, b"{}".to_vec());
+    let output = process.wait_with_output().unwrap();
+    let said = complaint(&output, 1, "create beside another program");
+    let words = "s3://bucket/x.zarr: another program is making";
+    assert!(said.contains(words), "{said}");
+    assert_eq!(server.paths(), [other]);
+    // Also if it was there before.
+    client.fails(make, &[words, "remove the objects"]);
+    assert_eq!(server.paths(), [other]);
+}
+
 #[test]
 fn the_bench_removes_only_what_it_has_made() {
     let server = ObjectServer::start(Duration::ZERO).expect("a server");
