@@ -27,6 +27,8 @@ pub enum Fault {
     Reset,
     /// All of an object comes, whatever range was asked for.
     NoRanges,
+    /// The object comes as it is, whatever version was asked for.
+    NoVersions,
 }
 
 /// A server, until the value is dropped; connections that are open then are
@@ -170,8 +172,10 @@ impl Shared {
             self.requests.fetch_add(1, Ordering::Relaxed);
             thread::sleep(self.latency);
             let fault = self.state().fault(&request.path);
-            if let Some(Fault::NoRanges) = fault {
-                request.range = None;
+            match fault {
+                Some(Fault::NoRanges) => request.range = None,
+                Some(Fault::NoVersions) => request.if_match = None,
+                _ => {}
             }
             let mut answer = match fault {
                 Some(Fault::Reset) => return stream.shutdown(Shutdown::Both),

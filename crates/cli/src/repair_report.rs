@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::bytes;
 use crate::ranks::{print, shown};
-use crate::verify::{Finding, Look, count_text, place_text};
+use crate::verify::{Finding, Look, count_text, place_text, unlisted_text};
 use crate::whole_file;
 
 /// List which blocks, bytes and sections of arrays are damaged
@@ -68,6 +68,7 @@ fn report(findings: &[Finding], json: bool) -> String {
                     "array": finding.name,
                     "name": finding.name,
                     "faults": facts(layout, verified),
+                    "not_listed": verified.unlisted,
                 })
             }
             Err(problem) => {
@@ -86,7 +87,7 @@ fn text(finding: &Finding) -> String {
         Ok(found) => found,
         Err(problem) => return format!("{name}: cannot be read: {}\n", shown(problem)),
     };
-    if verified.faults.is_empty() {
+    if verified.is_sound() {
         return format!("{name}: nothing to repair\n");
     }
     let each = bytes::show(verified.piece);
@@ -105,6 +106,7 @@ fn text(finding: &Finding) -> String {
             text.push_str("    no element: room behind the edge of the array\n");
         }
     }
+    text.push_str(&unlisted_text(verified));
     text
 }
 

@@ -91,15 +91,11 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn faults(&self) -> &[Fault] {
-        match &self.found {
-            Ok((_, verified)) => &verified.faults,
-            Err(_) => &[],
-        }
-    }
-
     fn is_bad(&self) -> bool {
-        self.found.is_err() || !self.faults().is_empty()
+        match &self.found {
+            Ok((_, verified)) => !verified.is_sound(),
+            Err(_) => true,
+        }
     }
 }
 
@@ -332,8 +328,7 @@ pub(crate) fn count_text(finding: &Finding) -> String {
     let Ok((_, verified)) = &finding.found else {
         return String::new();
     };
-    let pieces = verified.faults.iter().map(|fault| &fault.pieces);
-    let bad: u64 = pieces.map(|pieces| pieces.end - pieces.start).sum();
+    let bad = verified.wrong();
     let problems = verified.faults.iter().map(|fault| &fault.problem);
     let what = match problems
         .clone()
@@ -391,7 +386,7 @@ fn lines(finding: &Finding) -> String {
         let blocks = counted(finding.accepted, "block");
         text.push_str(&format!("{name}  {blocks} taken as found\n"));
     }
-    if verified.faults.is_empty() {
+    if verified.is_sound() {
         let (fit, were) = match pieces {
             1 => ("matches its checksum", "was"),
             _ => ("match their checksums", "were"),
@@ -437,7 +432,19 @@ fn lines(finding: &Finding) -> String {
             "  and {hidden} more, which 'outcore repair-report {name}' lists\n"
         ));
     }
+    text.push_str(&unlisted_text(verified));
     text
+}
+
+/// What is said of pieces that are wrong, and not listed.
+pub(crate) fn unlisted_text(verified: &Verified) -> String {
+    match verified.unlisted {
+        0 => String::new(),
+        more => {
+            let more = counted(more, &format!("more {}", piece_name(verified.checks)));
+            format!("  and {more}, listed when those before are sound\n")
+        }
+    }
 }
 
 /// The same for programs.
@@ -463,7 +470,8 @@ fn facts(finding: &Finding) -> Value {
         "piece_bytes": verified.piece,
         "not_stored": verified.unstored,
         "accepted": finding.accepted,
-        "sound": verified.faults.is_empty(),
+        "sound": verified.is_sound(),
         "faults": repair_report::facts(layout, verified),
+        "not_listed": verified.unlisted,
     })
 }

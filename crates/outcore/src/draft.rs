@@ -15,7 +15,7 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use outcore_storage::{Access, FileStore, Store};
+use outcore_storage::{Access, Entry, FileStore, Store};
 use outcore_transport::Comm;
 
 use crate::array::Array;
@@ -400,7 +400,7 @@ impl Temporary {
                 zarr::check_group(name, group, *version)?;
             }
             match place::is_address(path) {
-                true => check_empty(name, path)?,
+                true => check_alone(name, path, &temporary.path)?,
                 false => temporary.make_directories(path)?,
             }
         }
@@ -412,7 +412,14 @@ impl Temporary {
                 native::create(name, path, descriptor, &mut temporary.outside)?
             }
             Location::Npy(path) => npy::create(name, path, descriptor)?,
-            Location::Zarr { path, version } => zarr::create(name, path, descriptor, *version)?,
+            Location::Zarr { path: own, version } => {
+                zarr::create(name, own, descriptor, *version)?;
+                if place::is_address(own) {
+                    // Who looks after it has said what it makes sees all who did before.
+                    check_free(name, place, false)?;
+                    check_alone(name, path, own)?;
+                }
+            }
             Location::Hdf5 { path, inner } => {
                 let inner = inner.as_deref().unwrap_or(USUAL_DATASET);
                 hdf5::create(name, path, inner, descriptor)?
@@ -619,16 +626,29 @@ fn check_free_address(name: &str, place: &Location, replace: bool) -> Result<()>
     Err(Error::format(name, problem))
 }
 
-/// Fails if there are objects where the chunks of a new array are to be.
-fn check_empty(name: &str, path: &Path) -> Result<()> {
-    match place::objects(path)?.list("")?.is_empty() {
-        true => Ok(()),
-        false => Err(Error::format(
-            name,
-            "there are objects under this name, though no array: an interrupted run may have left \
-             them; remove them, or take another name",
-        )),
+/// Fails if there are objects where the chunks of a new array are to be, besides its own
+/// description at `own`.
+fn check_alone(name: &str, path: &Path, own: &Path) -> Result<()> {
+    let own = own.file_name().unwrap_or_default();
+    let mut others = place::objects(path)?.list("")?;
+    others.retain(|entry| own != entry.name.trim_end_matches('/'));
+    let begun = |entry: &Entry| zarr::is_unfinished(&entry.name);
+    if others.is_empty() {
+        return Ok(());
     }
+    Err(Error::format(
+        name,
+        match others.iter().any(begun) {
+            true => {
+                "another program is making an array of this name, or was killed while it did; if \
+                 none is, remove the objects under this name, or else take another name"
+            }
+            false => {
+                "there are objects under this name, though no array: an interrupted run may have \
+                 left them; remove them, or take another name"
+            }
+        },
+    ))
 }
 
 /// Where the data end; fails beyond what a file can hold.

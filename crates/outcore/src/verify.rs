@@ -13,6 +13,7 @@
 //! memory. A piece that is wrong, or that the device cannot read, does not end the
 //! work; a server that does not answer, or refuses, does. [`accept`] gives damaged blocks the checksums of what they hold now.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -37,6 +38,9 @@ const PIECE: u64 = 1 << 20;
 /// Of an object far away, so many pieces are read together at most.
 const TOGETHER: u64 = 64;
 
+/// So many stretches of wrong pieces are listed at most; what each says needs memory.
+const MOST_LISTED: usize = 10_000;
+
 /// What the data of an array can be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checks {
@@ -57,18 +61,30 @@ pub enum Problem {
     Damaged,
     /// Who wrote it failed or died before the end.
     Interrupted,
-    /// It cannot be read or decoded, for this reason.
+    /// It cannot be read or decoded, for this reason, which says nothing of where it is.
     Unreadable(String),
+}
+
+impl Problem {
+    /// Why a piece could not be read.
+    fn unreadable(error: &outcore_storage::Error) -> Self {
+        use outcore_storage::Error::UnexpectedEnd;
+        Self::Unreadable(match (error, std::error::Error::source(error)) {
+            (UnexpectedEnd { end, .. }, _) => format!("the bytes end at offset {end}"),
+            (_, Some(source)) => source.to_string(),
+            (_, None) => error.to_string(),
+        })
+    }
 }
 
 /// `does not match its checksum`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Damaged => "does not match its checksum",
-            Self::Interrupted => "was being written when the writer failed or died",
-            Self::Unreadable(problem) => problem,
-        })
+        match self {
+            Self::Damaged => f.write_str("does not match its checksum"),
+            Self::Interrupted => f.write_str("was being written when the writer failed or died"),
+            Self::Unreadable(problem) => write!(f, "cannot be read: {problem}"),
+        }
     }
 }
 
@@ -106,6 +122,69 @@ pub struct Verified {
     pub unstored: u64,
     /// What is wrong, in the order of the file.
     pub faults: Vec<Fault>,
+    /// How many blocks or chunks are wrong besides: of very many stretches, those that
+    /// come first are listed.
+    pub unlisted: u64,
+}
+
+impl Verified {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty() && self.unlisted == 0
+    }
+
+    /// How many blocks or chunks are wrong.
+    pub fn wrong(&self) -> u64 {
+        let listed = self.faults.iter().map(|fault| &fault.pieces);
+        listed.map(|pieces| pieces.end - pieces.start).sum::<u64>() + self.unlisted
+    }
+}
+
+/// What is wrong, in any order: adjacent pieces with the same problem are one, and the
+/// first ones are listed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Faults {
+    /// By the first piece.
+    listed: BTreeMap<u64, Fault>,
+    unlisted: u64,
+}
+
+impl Faults {
+    /// Notes a fault, together with those beside it that are the same.
+    fn note(&mut self, mut fault: Fault) {
+        let before = self.listed.range(..fault.pieces.start).next_back();
+        if let Some((&first, before)) = before
+            && before.pieces.end == fault.pieces.start
+            && before.problem == fault.problem
+        {
+            fault.pieces.start = before.pieces.start;
+            fault.bytes.start = before.bytes.start;
+            self.listed.remove(&first);
+        }
+        if let Some(behind) = self.listed.get(&fault.pieces.end)
+            && behind.problem == fault.problem
+        {
+            let end = behind.pieces.end;
+            fault.bytes.end = behind.bytes.end;
+            self.listed.remove(&fault.pieces.end);
+            fault.pieces.end = end;
+        }
+        self.listed.insert(fault.pieces.start, fault);
+        if self.listed.len() > MOST_LISTED
+            && let Some((_, last)) = self.listed.pop_last()
+        {
+            self.unlisted += last.pieces.end - last.pieces.start;
+        }
+    }
+
+    /// Notes those of another rank.
+    fn join(&mut self, others: Self) {
+        others
+            .listed
+            .into_values()
+            .for_each(|fault| self.note(fault));
+        self.unlisted += others.unlisted;
+    }
 }
 
 /// What is looked at.
@@ -182,7 +261,7 @@ struct Look<'a> {
 /// What one rank has found.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Found {
-    faults: Vec<Fault>,
+    faults: Faults,
     unstored: u64,
 }
 
@@ -210,7 +289,7 @@ impl Look<'_> {
         &self,
         mut some: Range<u64>,
         buffer: &mut Vec<u8>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) -> Result<()> {
         let mut wrong = Vec::new();
         let looked = match self.pieces {
@@ -229,15 +308,14 @@ impl Look<'_> {
             }
         };
         let Err(error) = looked else {
-            wrong.into_iter().for_each(|fault| note(faults, fault));
+            wrong.into_iter().for_each(|fault| faults.note(fault));
             return Ok(());
         };
         if self.ends(&error) {
             return Err(error.into());
         }
         if some.end - some.start == 1 {
-            let problem = Problem::Unreadable(error.to_string());
-            note(faults, self.fault(some.start, problem));
+            faults.note(self.fault(some.start, Problem::unreadable(&error)));
             return Ok(());
         }
         // One of them cannot be read; which, is found one by one.
@@ -246,7 +324,7 @@ impl Look<'_> {
 
     /// Looks at chunks, on several threads.
     fn at_chunks(&self, store: &ChunkStore, own: Range<u64>) -> Result<Found> {
-        let (faults, unstored) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+        let (faults, unstored) = (Mutex::new(Faults::default()), AtomicU64::new(0));
         let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
         let size = store.chunks().chunk_bytes();
         let count = own.end - own.start;
@@ -266,9 +344,9 @@ impl Look<'_> {
                 }
                 Err(error) if self.ends(&error) => return Err(error),
                 Err(error) => {
-                    let problem = Problem::Unreadable(error.to_string());
+                    let fault = self.fault(chunk, Problem::unreadable(&error));
                     let mut faults = faults.lock().unwrap_or_else(PoisonError::into_inner);
-                    faults.push(self.fault(chunk, problem));
+                    faults.note(fault);
                 }
             }
             (self.progress)(bytes(self.cut, &(chunk..chunk + 1)));
@@ -278,10 +356,7 @@ impl Look<'_> {
         });
         interrupt::check()?;
         looked?;
-        let mut all = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
-        all.sort_by_key(|fault: &Fault| fault.pieces.start);
-        let mut faults = Vec::new();
-        all.into_iter().for_each(|fault| note(&mut faults, fault));
+        let faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
         let unstored = unstored.into_inner();
         Ok(Found { faults, unstored })
     }
@@ -363,13 +438,10 @@ pub fn verify(
     let read = |found: &Vec<u8>| serde_json::from_slice::<Found>(found);
     let all: Result<Vec<_>, _> = told.iter().map(read).collect();
     let all = all.map_err(|error| Error::Invalid(error.to_string()))?;
-    let (mut faults, mut unstored) = (Vec::new(), 0);
+    let (mut faults, mut unstored) = (Faults::default(), 0);
     for found in all {
         unstored += found.unstored;
-        found
-            .faults
-            .into_iter()
-            .for_each(|fault| note(&mut faults, fault));
+        faults.join(found.faults);
     }
     Ok(Verified {
         checks: look.pieces.checks(array),
@@ -377,19 +449,9 @@ pub fn verify(
         pieces: cut.count(),
         piece: cut.block,
         unstored,
-        faults,
+        faults: faults.listed.into_values().collect(),
+        unlisted: faults.unlisted,
     })
-}
-
-/// Notes a fault, together with the one before if that is adjacent and the same.
-fn note(faults: &mut Vec<Fault>, fault: Fault) {
-    match faults.last_mut() {
-        Some(last) if last.pieces.end == fault.pieces.start && last.problem == fault.problem => {
-            last.pieces.end = fault.pieces.end;
-            last.bytes.end = fault.bytes.end;
-        }
-        _ => faults.push(fault),
-    }
 }
 
 /// Gives the blocks of a fault the checksums of what they hold now, whatever that
@@ -435,4 +497,44 @@ pub(crate) fn accept_unfinished(array: &Array, distrust: &dyn Fn() -> Result<()>
     Ok(wrong
         .into_iter()
         .try_for_each(|block| checked.accept(block))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn damaged(piece: u64) -> Fault {
+        Fault {
+            pieces: piece..piece + 1,
+            bytes: piece * 8..piece * 8 + 8,
+            problem: Problem::Damaged,
+        }
+    }
+
+    #[test]
+    fn adjacent_pieces_are_one_in_whatever_order_they_come() {
+        let mut faults = Faults::default();
+        for piece in [4, 2, 9, 3, 0, 5, 8] {
+            faults.note(damaged(piece));
+        }
+        let found: Vec<_> = faults.listed.into_values().collect();
+        let pieces: Vec<_> = found.iter().map(|fault| fault.pieces.clone()).collect();
+        assert_eq!(pieces, [0..1, 2..6, 8..10]);
+        assert_eq!(found[1].bytes, 16..48);
+    }
+
+    #[test]
+    fn of_very_many_stretches_the_first_are_listed() {
+        let count = 3 * MOST_LISTED as u64;
+        let (mut odd, mut faults) = (Faults::default(), Faults::default());
+        for at in (0..count).rev() {
+            let own = if at % 2 == 1 { &mut odd } else { &mut faults };
+            own.note(damaged(2 * at));
+        }
+        faults.join(odd);
+        assert_eq!(faults.listed.len(), MOST_LISTED);
+        assert_eq!(faults.unlisted, count - MOST_LISTED as u64);
+        let last = faults.listed.last_key_value();
+        assert_eq!(last.map(|(at, _)| *at), Some(2 * (MOST_LISTED as u64 - 1)));
+    }
 }

@@ -368,4 +368,14 @@ fn arrays_without_checksums_are_read_through() {
         .collect();
     assert_eq!(sections, ["8:16, 16:17"]);
     assert!(matches!(&fault.problem, Problem::Unreadable(text) if text.contains("CRC32C")));
+    // What they have in common is said once, as it does not say where.
+    for name in ["0/0", "0/1", "0/2", "1/0", "1/1"] {
+        write(directory.path().join("a.zarr/c").join(name), "no chunk").unwrap();
+    }
+    for ranks in [1, 2] {
+        let found = verified(&array, ranks);
+        let pieces: Vec<_> = found.faults.iter().map(|fault| &fault.pieces).collect();
+        assert_eq!(pieces, [&(0..6)], "{:?}", found.faults);
+        assert_eq!((found.wrong(), found.is_sound()), (6, false));
+    }
 }

@@ -39,6 +39,14 @@ impl Scheme {
         found.map_or("", |(name, _)| name)
     }
 
+    /// The protocol of this name, in large or small letters.
+    fn named(name: &str) -> Option<Self> {
+        let found = Self::ALL
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, scheme)| *scheme)
+    }
+
     /// Whether it is a web server, which is only read.
     pub fn is_web(self) -> bool {
         matches!(self, Self::Http | Self::Https)
@@ -56,17 +64,14 @@ pub struct Address {
 impl Address {
     /// Whether `text` begins as an address does.
     pub fn is_one(text: &str) -> bool {
-        Scheme::ALL.iter().any(|(name, _)| {
-            let rest = text.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with("://"))
-        })
+        let name = text.split_once("://").map(|(name, _)| name);
+        name.and_then(Scheme::named).is_some()
     }
 
     /// The address that `text` is; a `/` at its end says nothing.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, rest) = text.split_once("://").unwrap_or(("", text));
-        let scheme = Scheme::ALL.iter().find(|(known, _)| *known == name);
-        let Some((_, scheme)) = scheme else {
+        let Some(scheme) = Scheme::named(name) else {
             return Err(refused(
                 "an address begins with s3://, gs://, az://, http:// or https://",
             ));
@@ -111,7 +116,7 @@ impl Address {
             ));
         }
         Ok(Self {
-            scheme: *scheme,
+            scheme,
             place: place.into(),
             key: key.into(),
         })
@@ -222,6 +227,7 @@ mod tests {
             ("gs://b/x/", Scheme::Gs, "b", "x"),
             ("az://c/x y?#%", Scheme::Az, "c", "x y?#%"),
             ("http://[::1]:80/x", Scheme::Http, "[::1]:80", "x"),
+            ("HTTPS://Host/X", Scheme::Https, "Host", "X"),
         ] {
             assert!(Address::is_one(text));
             let address = Address::parse(text).unwrap();
@@ -229,7 +235,12 @@ mod tests {
                 (address.scheme(), address.place(), address.key()),
                 (scheme, place, key)
             );
-            assert_eq!(address.to_string(), text.trim_end_matches('/'));
+            let shown = address.to_string();
+            assert!(
+                shown.eq_ignore_ascii_case(text.trim_end_matches('/')),
+                "{shown}"
+            );
+            assert!(shown.starts_with(scheme.name()), "{shown}");
         }
         for text in ["a.npy", "s3:/b/x", "ftp://b/x", "dir/s3://b", "file:///x"] {
             assert!(!Address::is_one(text), "{text}");
@@ -243,6 +254,7 @@ mod tests {
     fn no_message_repeats_a_secret() {
         for text in [
             "https://me:swordfish@host/x.npy",
+            "HTTPS://me:swordfish@host/x.npy",
             "https://host/x.npy?sig=swordfish",
             "s3://key:swordfish@bucket/x",
             "s3://bucket/x.npy?X-Amz-Date=1&X-Amz-Signature=swordfish",

@@ -350,7 +350,12 @@ fn other_addresses() {
         "az://bucket/x.h5:/data",
         "az://bucket/t.zarr",
         "s3://bucket/with space.npy",
+        "S3://bucket/with space.npy",
+        &format!("{}/bucket/x.h5:/data", web.replace("http", "HTTP")),
+        "raw:Gs://bucket/with space.npy?shape=100x50&type=i32&offset=128",
+        "AZ://bucket/t.zarr",
         &format!("file://{here}/x.npy"),
+        &format!("FILE://{here}/x.npy"),
         &format!("file://{here}/x.h5:/data"),
     ] {
         assert_eq!(
@@ -493,6 +498,26 @@ fn cut_off_without_a_version() {
     }
 }
 
+/// Bytes of two versions are never taken for one, also if a cache gives what it has.
+#[test]
+fn a_cache_that_ignores_versions() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|old.npy|--shape|100|--type|i32|--fill|1");
+    client.ok("create|new.npy|--shape|100|--type|i32|--fill|2");
+    server.put("bucket/x.npy", client.place.bytes("old.npy"));
+    let array = outcore::Array::open(&format!("{}/bucket/x.npy", server.endpoint())).unwrap();
+    let first = array.section("0").unwrap();
+    assert_eq!(array.read::<i32>(&first).unwrap(), [1]);
+    server.put("bucket/x.npy", client.place.bytes("new.npy"));
+    server.fail("x.npy", Fault::NoVersions, 1000);
+    let error = array.read::<i32>(&first).unwrap_err().to_string();
+    assert!(
+        error.contains("x.npy") && error.contains("replaced"),
+        "{error}"
+    );
+}
+
 /// Credentials come from variables, and stand in no message.
 #[test]
 fn who_asks() {
@@ -530,6 +555,7 @@ fn who_asks() {
         "s3://b/x.npy?X-Amz-Signature=swordfish",
         "az://b/x.npy?sv=1&sig=swordfish",
         "https://me:swordfish@h/x.npy",
+        "HTTPS://me:swordfish@h/x.npy",
         "raw:https://h/x?sig=swordfish",
         "raw:https://h/x?sig=swordfish&shape=4&type=f32",
     ] {
@@ -636,6 +662,40 @@ fn killed_and_continued() {
             .iter()
             .any(|path| path.contains(".unfinished"))
     );
+}
+
+/// Of two programs that begin the same array, each sees the other, or one does.
+#[test]
+fn two_programs_do_not_make_one_array() {
+    let server = ObjectServer::start(Duration::from_millis(300)).unwrap();
+    let client = Client::of(&server.endpoint());
+    let make = "create|s3://bucket/x.zarr|--shape|100x50|--type|i32|--chunks|30x30|--fill|index";
+    let other = "bucket/x.zarr/.other.unfinished/zarr.json";
+    let mut process = client
+        .command(make)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The other one has found nothing either, and says now what it makes.
+    let says = |path: &String| path.contains(".unfinished/");
+    while !server.paths().iter().any(says) {
+        let ended = process.try_wait().unwrap();
+        assert!(
+            ended.is_none(),
+            "it has failed before it said what it makes"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    server.put(other, b"{}".to_vec());
+    let output = process.wait_with_output().unwrap();
+    let said = complaint(&output, 1, "create beside another program");
+    let words = "s3://bucket/x.zarr: another program is making";
+    assert!(said.contains(words), "{said}");
+    assert_eq!(server.paths(), [other]);
+    // Also if it was there before.
+    client.fails(make, &[words, "remove the objects"]);
+    assert_eq!(server.paths(), [other]);
 }
 
 #[test]

@@ -12,16 +12,17 @@ use outcore_storage::{Access, Address, Directory, FileStore, Objects, Store};
 
 use crate::error::{Error, Result};
 
-/// What the name of a local file may begin with.
-const FILE: &str = "file://";
+/// What the name of a local file may begin with, before `://`.
+const FILE: &str = "file";
 
 /// The path that `text` names, which may be an address.
 pub(crate) fn path(text: &str) -> Result<PathBuf> {
     if Address::is_one(text) {
         return Ok(Address::parse(text)?.to_string().into());
     }
-    let Some(local) = text.strip_prefix(FILE) else {
-        return Ok(text.into());
+    let local = match text.split_once("://") {
+        Some((scheme, local)) if scheme.eq_ignore_ascii_case(FILE) => local,
+        _ => return Ok(text.into()),
     };
     let local = local.strip_prefix("localhost").unwrap_or(local);
     match local.starts_with('/') {

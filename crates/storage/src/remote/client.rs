@@ -328,6 +328,15 @@ impl Client {
             }
             Err(error) => return Err(error),
         };
+        // Caches answer with what they have, whatever version was asked for.
+        if let (Some(wanted), Some(came)) = (version, &found.meta.e_tag)
+            && wanted != came
+        {
+            return Err(Error::Precondition {
+                path: path.to_string(),
+                source: "another version came than was asked for".into(),
+            });
+        }
         if found.range != (offset..end) {
             return Ok(Ok(Found::Short(found.meta.size)));
         }

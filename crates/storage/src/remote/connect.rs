@@ -13,7 +13,10 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as S3};
 use object_store::azure::{AzureConfigKey as Az, MicrosoftAzureBuilder};
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey as Gs};
 use object_store::http::HttpBuilder;
-use object_store::{ClientConfigKey, ObjectStore, RetryConfig, StaticCredentialProvider};
+use object_store::{
+    BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig,
+    StaticCredentialProvider,
+};
 
 use super::explain::variables;
 use crate::address::{Address, Scheme};
@@ -157,12 +160,18 @@ fn az(container: &str, purpose: Purpose) -> io::Result<Made> {
 }
 
 fn web(address: &Address, purpose: Purpose) -> Made {
-    let mut builder = HttpBuilder::new().with_url(address.root());
-    builder = builder.with_config(ClientConfigKey::AllowHttp, "true");
+    let mut options = web_options(address.scheme());
     for (key, value) in patience("AWS", purpose) {
-        builder = builder.with_config(key, value);
+        options = options.with_config(key, value);
     }
+    let builder = HttpBuilder::new().with_url(address.root());
+    let builder = builder.with_client_options(options);
     Ok(Arc::new(builder.with_retry(retries()).build()?))
+}
+
+/// A server that is asked with encryption cannot lead to one that is asked without.
+fn web_options(scheme: Scheme) -> ClientOptions {
+    ClientOptions::new().with_allow_http(scheme == Scheme::Http)
 }
 
 /// Fails, with the remedy, if no variable says who asks.
@@ -259,20 +268,32 @@ fn is_on(value: Option<String>) -> bool {
 /// How long a request may take: as long as bytes come at least every 30 s, and those
 /// that send bytes 10 minutes, unless variables that begin with `prefix`, or with AWS,
 /// say otherwise.
-fn patience(prefix: &str, purpose: Purpose) -> Vec<(ClientConfigKey, String)> {
-    let said = |name: &str| {
+fn patience(prefix: &str, purpose: Purpose) -> [(ClientConfigKey, String); 2] {
+    times(purpose, |name| {
         let own = std::env::var(format!("{prefix}_{name}"));
         own.or_else(|_| std::env::var(format!("AWS_{name}"))).ok()
+    })
+}
+
+/// The same, where `said` is what variables say.
+fn times(
+    purpose: Purpose,
+    said: impl Fn(&str) -> Option<String>,
+) -> [(ClientConfigKey, String); 2] {
+    let usual = match purpose {
+        Purpose::Reading => "3600s",
+        Purpose::Writing => "600s",
     };
-    let (silence, all) = match purpose {
-        Purpose::Reading => (Some("30s"), "3600s"),
-        Purpose::Writing => (None, "600s"),
+    let all = said("TIMEOUT").unwrap_or_else(|| usual.into());
+    let silence = match purpose {
+        Purpose::Reading => said("READ_TIMEOUT").unwrap_or_else(|| "30s".into()),
+        // Set as well, in place of what the builder has taken from the environment.
+        Purpose::Writing => all.clone(),
     };
-    let all = said("TIMEOUT").unwrap_or_else(|| all.into());
-    let silence = said("READ_TIMEOUT").or(silence.map(String::from));
-    let mut settings = vec![(ClientConfigKey::Timeout, all)];
-    settings.extend(silence.map(|silence| (ClientConfigKey::ReadTimeout, silence)));
-    settings
+    [
+        (ClientConfigKey::Timeout, all),
+        (ClientConfigKey::ReadTimeout, silence),
+    ]
 }
 
 /// How often a request is made at most. The variable is that of other programs for S3.
@@ -284,17 +305,62 @@ pub(super) fn attempts() -> usize {
 }
 
 /// A request is made again that a server could not answer (5xx, 429) or whose connection
-/// was lost: after 0.1 s, and each time after twice as long.
+/// was lost: after 0.1 s, and each time on average after twice as long.
 fn retries() -> RetryConfig {
     RetryConfig {
         max_retries: attempts() - 1,
+        // It waits for anything between the first time and the last one times this.
+        backoff: BackoffConfig {
+            base: 4.0,
+            ..BackoffConfig::default()
+        },
         ..RetryConfig::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_endpoint;
+    use object_store::ClientConfigKey;
+    use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+
+    use super::{Purpose, is_endpoint, retries, times, web_options};
+    use crate::address::Scheme;
+
+    #[test]
+    fn encryption_is_not_given_up_on_the_way() {
+        for (scheme, plain) in [(Scheme::Http, "true"), (Scheme::Https, "false")] {
+            let allowed = web_options(scheme).get_config_value(&ClientConfigKey::AllowHttp);
+            assert_eq!(allowed.as_deref(), Some(plain), "{scheme:?}");
+        }
+    }
+
+    #[test]
+    fn silence_ends_reads_and_no_writes() {
+        let said = |name: &str| (name == "READ_TIMEOUT").then(|| "5s".to_owned());
+        let silence = AmazonS3ConfigKey::Client(ClientConfigKey::ReadTimeout);
+        let longest = |purpose| {
+            // As if it had been taken from the environment.
+            let mut builder = AmazonS3Builder::new().with_config(silence, "5s");
+            for (key, value) in times(purpose, said) {
+                builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
+            }
+            builder.get_config_value(&silence)
+        };
+        assert_eq!(longest(Purpose::Reading).as_deref(), Some("5s"));
+        assert_eq!(longest(Purpose::Writing).as_deref(), Some("600s"));
+    }
+
+    #[test]
+    fn each_time_is_on_average_twice_the_one_before() {
+        let backoff = retries().backoff;
+        let first = backoff.init_backoff.as_secs_f64();
+        let mut last = first;
+        while last < backoff.max_backoff.as_secs_f64() {
+            let next = (first + backoff.base * last) / 2.0;
+            assert!(next >= 2.0 * last, "{next} after {last}");
+            last = next;
+        }
+    }
 
     #[test]
     fn endpoints_are_addresses_of_servers() {

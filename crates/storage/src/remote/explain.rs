@@ -88,6 +88,12 @@ pub(super) fn explain(scheme: Scheme, error: &Error) -> io::Error {
             ErrorKind::Unsupported,
             "this kind of store cannot do that".into(),
         ),
+        _ if all.contains("URL scheme is not allowed") && scheme.is_web() => (
+            ErrorKind::PermissionDenied,
+            "the server leads to an address that is not encrypted; if that will do, name that one \
+             instead, with http://"
+                .into(),
+        ),
         _ if all.contains("builder error") || all.contains("URL scheme is not allowed") => (
             ErrorKind::InvalidInput,
             format!(
@@ -216,6 +222,18 @@ mod tests {
         let text = explain(Scheme::Az, &error).to_string();
         assert!(text.contains("https://a.b/c in 3ms - oh no"), "{text}");
         assert!(!text.contains("swordfish"), "{text}");
+    }
+
+    #[test]
+    fn web_addresses_that_lead_to_others_need_no_variable() {
+        let error = Error::Generic {
+            store: "HTTP",
+            source: "error following redirect: URL scheme is not allowed".into(),
+        };
+        let text = explain(Scheme::Https, &error).to_string();
+        assert!(text.contains("leads to an address"), "{text}");
+        let text = explain(Scheme::S3, &error).to_string();
+        assert!(text.contains("AWS_ALLOW_HTTP"), "{text}");
     }
 
     #[test]

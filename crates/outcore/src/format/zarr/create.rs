@@ -6,7 +6,7 @@ use outcore_storage::{Directory, Entry, Objects};
 use serde_json::{Map, Value, json};
 
 use super::metadata::{Encoding, Keys, Metadata, Shard, check_chunk};
-use super::{UNFINISHED, V2_ARRAY, V2_ATTRIBUTES, V3, chunks_of, fill, v2, v3};
+use super::{V2_ARRAY, V2_ATTRIBUTES, V3, chunks_of, fill, v2, v3};
 use crate::codec::Codec;
 use crate::container::Groups;
 use crate::descriptor::ArrayDescriptor;
@@ -83,8 +83,7 @@ pub(crate) fn discard(unfinished: &Path) -> Result<()> {
     }
     let own = unfinished.file_name().unwrap_or_default().to_string_lossy();
     let of_others = |entry: &Entry| {
-        let name = entry.name.trim_end_matches('/');
-        name.starts_with('.') && name.ends_with(UNFINISHED) && name != own
+        super::is_unfinished(&entry.name) && entry.name.trim_end_matches('/') != own
     };
     let listed = place::objects(array)?.list("")?;
     let removed = match super::is_node(array)? || listed.iter().any(of_others) {

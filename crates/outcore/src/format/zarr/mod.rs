@@ -104,12 +104,17 @@ pub(crate) fn unfinished(path: &Path, id: &str) -> PathBuf {
     path.join(format!(".{id}{UNFINISHED}"))
 }
 
+/// Whether a folder of this name, perhaps with a `/` at its end, holds the description
+/// of an array that is not complete.
+pub(crate) fn is_unfinished(name: &str) -> bool {
+    name.starts_with('.') && name.trim_end_matches('/').ends_with(UNFINISHED)
+}
+
 /// Where the chunks of the array are whose description is at `path`.
 fn chunks_of(path: &Path) -> &Path {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let unfinished = name.starts_with('.') && name.ends_with(UNFINISHED);
     match path.parent() {
-        Some(array) if unfinished && place::is_address(path) => array,
+        Some(array) if is_unfinished(&name) && place::is_address(path) => array,
         _ => path,
     }
 }
