@@ -214,6 +214,37 @@ fn a_run_with_damaged_blocks_is_resumed() {
     assert_eq!(place.npy("c.npy"), place.npy("a.npy"));
 }
 
+/// Who begins anew and is killed while removing what was left leaves nothing that would be
+/// taken for complete.
+#[test]
+fn what_is_half_removed_is_not_continued() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    let line = "convert a.npy b.zarr --chunks 25x25 --codec none --memory 192KiB --ranks 2";
+    kill_in_the_middle(&place, line, ".b.zarr.journal");
+    let (header, _) = journal(&place, ".b.zarr.journal");
+    let chunks = format!(".{}-b.zarr/c", header["draft"].as_str().unwrap());
+    let rows = || std::fs::read_dir(place.path(&chunks)).map_or(0, Iterator::count);
+    let before = rows();
+    let anew = format!("{line} --force");
+    let mut child = place
+        .command(anew.split_whitespace())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("outcore starts");
+    while rows() == before {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended");
+    }
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    let found = std::fs::read(place.path(".b.zarr.journal")).unwrap_or_default();
+    let marks = found.split(|byte| *byte == b'\n').nth(1);
+    assert!(!marks.unwrap_or_default().contains(&b'#'));
+    place.ok(&anew);
+    place.ok("diff a.npy b.zarr");
+}
+
 /// The first line of a journal, and its marks.
 fn journal(place: &Place, name: &str) -> (serde_json::Value, Vec<u8>) {
     let bytes = place.bytes(name);

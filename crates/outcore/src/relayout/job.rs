@@ -40,17 +40,42 @@ pub struct RelayoutOutput<'a> {
 #[derive(Debug)]
 pub struct RelayoutJob {
     plan: Relayout,
-    /// `None`: another run has completed the array, and died before it could say so.
-    draft: Option<SharedDraft>,
     /// `None` if it cannot be continued.
     marks: Option<Marks>,
-    /// Rank 0 alone has it, if there are marks.
-    journal: Option<Journal>,
+    unfinished: Unfinished,
     /// The array to make.
     name: String,
     /// Whether it is at an address.
     far: bool,
     resumed: bool,
+}
+
+/// What there is of an array before it is complete. Dropped, it is removed.
+#[derive(Debug)]
+struct Unfinished {
+    /// `None`: another run has completed the array, and died before it could say so.
+    draft: Option<SharedDraft>,
+    /// Rank 0 alone has it, if the array can be continued.
+    journal: Option<Journal>,
+}
+
+impl Unfinished {
+    /// Leaves it for a later run.
+    fn keep(mut self) {
+        self.draft.take().into_iter().for_each(SharedDraft::keep);
+        self.journal.take().into_iter().for_each(Journal::keep);
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Before anything is removed, what is complete no longer counts as that.
+        if let Some(journal) = &self.journal
+            && journal.forget().is_err()
+        {
+            self.journal = None;
+        }
+    }
 }
 
 impl RelayoutJob {
@@ -217,9 +242,11 @@ impl RelayoutJob {
         };
         Ok(Self {
             plan,
-            draft,
             marks,
-            journal: journal.map(Journal::adopt),
+            unfinished: Unfinished {
+                draft,
+                journal: journal.map(Journal::adopt),
+            },
             name: output.name.into(),
             far: place::is_address(made.path()),
             resumed,
@@ -244,30 +271,37 @@ impl RelayoutJob {
 
     /// Collective: moves what is left, gives the array its name, and opens it.
     /// `progress` is told of the bytes of each block when it is written.
-    pub fn run(self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
-        let Some(draft) = self.draft else {
-            drop(self.journal);
-            return Array::open_all(comm, &self.name);
-        };
-        let marks = self.marks.as_ref();
-        if let Err(error) = self.plan.run_and_mark(comm, progress, marks) {
+    pub fn run(mut self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
+        if let Err(error) = self.complete(comm, progress) {
             let stopped = stopped(comm)?;
             // A server that has failed does not remove what is there either.
-            if marks.is_none() || !stopped && !self.far {
+            if self.marks.is_none() || !stopped && !self.far {
                 return Err(error);
             }
-            draft.keep();
-            if let Some(journal) = self.journal {
-                journal.keep();
-            }
+            self.unfinished.keep();
             return match stopped {
                 true => Err(Error::Unfinished { array: self.name }),
                 false => Err(error),
             };
         }
-        let made = draft.commit(comm)?;
-        drop(self.journal);
-        Ok(made)
+        let made = match self.unfinished.draft.take() {
+            Some(draft) => draft.open_named(comm),
+            None => Array::open_all(comm, &self.name),
+        };
+        drop(self.unfinished.journal.take());
+        made
+    }
+
+    /// Collective: moves what is left, and gives the array its name.
+    fn complete(&mut self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+        let Some(draft) = &mut self.unfinished.draft else {
+            return Ok(());
+        };
+        let marks = self.marks.as_ref();
+        self.plan.run_and_mark(comm, progress, marks)?;
+        comm.agree(draft.sync())?;
+        comm.agree(draft.give_name())?;
+        Ok(())
     }
 }
 
@@ -300,6 +334,7 @@ fn left_behind(
         if let Ok(header) = journal.header()
             && let Ok(path) = unfinished(place, &header.draft)
         {
+            journal.forget()?;
             remove_between(&path);
             discard(place, &header.draft)?;
         }

@@ -7,12 +7,13 @@
 //! after it has synced the block, so whenever the machine stops, a block with a
 //! mark is complete, unless blocks with checksums that were written later are damaged:
 //! then the marks of the last pass are taken back. Bytes of different ranks do not meet. The journal is removed
-//! when the array has its name, and when making it fails; only a run that was
+//! when the array has its name, and when making it fails: then all marks are taken back before
+//! anything of the array goes, so that nobody goes on from what is half removed. Only a run that was
 //! killed or interrupted leaves it behind. The process of rank 0 holds a lock of it, so nobody
 //! takes it for abandoned while it is in use.
 
 use std::fs::{File, Metadata};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -182,6 +183,20 @@ impl Journal {
             self.file.sync_data()
         };
         write().map_err(|source| Error::file("write", &self.path, source))
+    }
+
+    /// Takes back all marks, since what they stand for is about to be removed.
+    pub(super) fn forget(&self) -> Result<()> {
+        let forget = || {
+            let mut file = &self.file;
+            file.seek(SeekFrom::Start(0))?;
+            let start = BufReader::new(file).take(LONGEST).skip_until(b'\n')? as u64;
+            let count = file.metadata()?.len().saturating_sub(start);
+            file.seek(SeekFrom::Start(start))?;
+            std::io::copy(&mut std::io::repeat(PENDING).take(count), &mut file)?;
+            file.sync_data()
+        };
+        forget().map_err(|source| Error::file("write", &self.path, source))
     }
 
     /// Leaves it for a later run.
