@@ -291,10 +291,11 @@ impl SharedDraft {
         self.draft.into_iter().for_each(Draft::keep);
     }
 
-    /// What tells its files from others of its place, if it has such; rank 0 alone knows.
-    pub(crate) fn id(&self) -> Option<&str> {
+    /// What tells its files from others of its place, and where they are, if it has such;
+    /// rank 0 alone knows.
+    pub(crate) fn own_files(&self) -> Option<(&str, &Path)> {
         match &self.draft.as_ref()?.unnamed.unfinished {
-            Unfinished::Files(temporary) => Some(&temporary.id),
+            Unfinished::Files(temporary) => Some((&temporary.id, &temporary.path)),
             Unfinished::Addition(_) => None,
         }
     }

@@ -245,6 +245,36 @@ fn what_is_half_removed_is_not_continued() {
     place.ok("diff a.npy b.zarr");
 }
 
+/// Killed after the new array has its name and before the one that it has replaced is
+/// removed, which is then hidden as the new one was.
+#[test]
+fn a_replaced_array_does_not_come_back() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    place.ok("convert a.npy right.oc");
+    let line = "convert a.npy b.oc --memory 192KiB --ranks 2";
+    for way in ["--resume", "--resume --force"] {
+        place.ok("create b.oc --shape 3000x2000 --type f32 --fill 7 --force");
+        kill_in_the_middle(&place, &format!("{line} --force"), ".b.oc.journal");
+        let (header, marks) = journal(&place, ".b.oc.journal");
+        let hidden = format!(".{}-b.oc", header["draft"].as_str().unwrap());
+        place.write(
+            &format!("{hidden}/data.bin"),
+            place.bytes("right.oc/data.bin"),
+        );
+        let all = vec![b'#'; marks.len()];
+        write_journal(&place, ".b.oc.journal", &header, &all);
+        let exchanged = [("b.oc", "old"), (&*hidden, "b.oc"), ("old", &*hidden)];
+        for (from, to) in exchanged {
+            std::fs::rename(place.path(from), place.path(to)).unwrap();
+        }
+        let told = place.ok(&format!("{line} {way}"));
+        assert!(told.starts_with("continued, 0 B of"), "{told}");
+        place.ok("diff a.npy b.oc");
+        assert_eq!(place.names(), ["a.npy", "b.oc", "right.oc"], "{way}");
+    }
+}
+
 /// The first line of a journal, and its marks.
 fn journal(place: &Place, name: &str) -> (serde_json::Value, Vec<u8>) {
     let bytes = place.bytes(name);

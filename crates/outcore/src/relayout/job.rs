@@ -3,7 +3,7 @@
 
 use outcore_transport::Comm;
 
-use super::journal::{Header, Job, Journal, Marks};
+use super::journal::{Header, Job, Journal, Marks, file_number};
 use super::plan::{Decision, Ends, Relayout, journal_is_damaged, remove_between, stopped};
 use crate::array::Array;
 use crate::budget::MemoryBudget;
@@ -129,26 +129,22 @@ impl RelayoutJob {
             _ => Ok(None),
         };
         let found = comm.agree(found)?;
-        let mut decision = found.as_ref().map_or(String::new(), |(_, header)| {
-            serde_json::to_string(&header.decision).expect("a decision is plain data")
+        let mut decision = found.as_ref().map_or(String::new(), |left| {
+            serde_json::to_string(&left.header.decision).expect("a decision is plain data")
         });
         comm.broadcast_string(0, &mut decision)?;
         let resumed = !decision.is_empty();
         // 2. The unfinished array, the plan, and the journal of both.
         let (journal, draft, plan) = if resumed {
             let decision: Decision = comm.agree(serde_json::from_str(&decision))?;
-            let left = found.as_ref().map_or("", |(_, header)| &header.draft);
+            let left = found.as_ref().map_or("", |left| &left.header.draft);
             let distrust = || match &found {
-                Some((journal, _)) => journal.forget_last_pass(),
+                Some(left) => left.journal.forget_last_pass(),
                 None => Ok(()),
             };
-            let mut gone = [0];
-            if comm.rank() == 0 {
-                let there = unfinished(&made, left).and_then(|path| place::exists(&path));
-                gone = [u8::from(!there.unwrap_or(true))];
-            }
-            comm.broadcast(0, &mut gone)?;
-            let draft = match gone {
+            let mut is_named = [u8::from(found.as_ref().is_some_and(|left| left.is_named))];
+            comm.broadcast(0, &mut is_named)?;
+            let draft = match is_named {
                 [0] => {
                     let replace = output.replace;
                     Some(SharedDraft::reopen(
@@ -176,7 +172,7 @@ impl RelayoutJob {
                 let blocks = plan.block_counts(comm)?;
                 let same = found
                     .as_ref()
-                    .is_none_or(|(_, header)| header.blocks == blocks);
+                    .is_none_or(|left| left.header.blocks == blocks);
                 comm.agree(match same {
                     true => Ok(()),
                     false => Err(journal_is_damaged(output.name)),
@@ -190,7 +186,7 @@ impl RelayoutJob {
                     return Err(error);
                 }
             };
-            (found.map(|(journal, _)| journal), draft, plan)
+            (found.map(|left| left.journal), draft, plan)
         } else {
             let draft = SharedDraft::begin(comm, output.name, output.descriptor, output.replace)?;
             let target = Array::clone(&draft);
@@ -211,27 +207,18 @@ impl RelayoutJob {
             }
             let plan = Relayout::of(comm, &ends, budget)?;
             let blocks = plan.block_counts(comm)?;
-            let begin = |(id, job): (&str, &Job)| {
-                let header = Header::new(job.clone(), id, plan.decision(), &blocks);
+            let begin = |(files, job): (_, &Job)| {
+                let header = Header::new(job.clone(), files, plan.decision(), &blocks);
                 Journal::begin(&place, &header)
             };
-            let journal = comm.agree(draft.id().zip(job.as_ref()).map(begin).transpose())?;
+            let journal = draft.own_files().zip(job.as_ref()).map(begin);
+            let journal = comm.agree(journal.transpose())?;
             (journal, Some(draft), plan)
         };
         let mut has_journal = [u8::from(journal.is_some())];
         comm.broadcast(0, &mut has_journal)?;
-        let open = || -> Result<Option<Marks>> {
-            if has_journal == [0] {
-                return Ok(None);
-            }
-            let marks = Marks::open(&place)?;
-            // What has its name has all of it; another array of that name has not.
-            if draft.is_none() && marks.left() > 0.0 {
-                return Err(not_continued(&made, GONE));
-            }
-            Ok(Some(marks))
-        };
-        let marks = match comm.agree(open()) {
+        let marks = (has_journal == [1]).then(|| Marks::open(&place));
+        let marks = match comm.agree(marks.transpose()) {
             Ok(marks) => marks,
             Err(error) => {
                 if resumed {
@@ -305,21 +292,17 @@ impl RelayoutJob {
     }
 }
 
-/// Whether there is an array `name` as described: the run that made it died after it had
-/// given it its name.
-fn is_made(name: &str, descriptor: &ArrayDescriptor) -> bool {
-    Array::open(name).is_ok_and(|made| {
-        made.shape() == descriptor.shape && made.element_type() == descriptor.element_type
-    })
+/// What another run has left.
+struct Left {
+    journal: Journal,
+    header: Header,
+    /// Whether the array has its name: that run was stopped before it could say so.
+    is_named: bool,
 }
 
-/// The journal of the unfinished array of `place` that is to be continued. What is to be
-/// replaced is removed; what is neither stays, and is an error.
-fn left_behind(
-    job: &Job,
-    place: &Location,
-    output: &RelayoutOutput<'_>,
-) -> Result<Option<(Journal, Header)>> {
+/// What another run has left of `place` that is to be continued. What is to be replaced is
+/// removed; what is neither stays, and is an error.
+fn left_behind(job: &Job, place: &Location, output: &RelayoutOutput<'_>) -> Result<Option<Left>> {
     let Some(journal) = Journal::find(&place::local(place.path())?)? else {
         return Ok(None);
     };
@@ -342,26 +325,54 @@ fn left_behind(
         return Ok(None);
     }
     let header = journal.header()?;
+    let hidden = unfinished(place, &header.draft)?;
+    let is_hidden = place::exists(&hidden)?;
+    let is_named = is_named(place, &header, is_hidden, output)?;
     let problem = if header.job.files != job.files && header.job.input == job.input {
         "its input has changed since it was begun"
     } else if &header.job != job {
         "it was begun as another job, with another input, other axes, another output or another \
          number of its parts (--parts)"
-    } else if !place::exists(&unfinished(place, &header.draft)?)?
-        && !is_made(output.name, output.descriptor)
-    {
-        GONE
+    } else if !is_hidden && !is_named {
+        "its unfinished array is gone"
     } else {
-        return Ok(Some((journal, header)));
+        if is_named {
+            // What it has replaced, and what it was made of.
+            remove_between(&hidden);
+            discard(place, &header.draft)?;
+        }
+        return Ok(Some(Left {
+            journal,
+            header,
+            is_named,
+        }));
     };
-    Err(not_continued(place, problem))
+    let way = "take --force instead of --resume to begin anew";
+    Err(Error::format(
+        place,
+        format!("this cannot be continued: {problem}; {way}"),
+    ))
 }
 
-const GONE: &str = "its unfinished array is gone";
-
-fn not_continued(place: &Location, problem: &str) -> Error {
-    let way = "take --force instead of --resume to begin anew";
-    Error::format(place, format!("this cannot be continued: {problem}; {way}"))
+/// Whether the array that was begun has its name, and so is complete.
+fn is_named(
+    place: &Location,
+    header: &Header,
+    is_hidden: bool,
+    output: &RelayoutOutput<'_>,
+) -> Result<bool> {
+    let may_be = match place::is_address(place.path()) {
+        // No Zarr array is replaced there, and other objects are hidden until they are.
+        true => matches!(place, Location::Zarr { .. }) || !is_hidden,
+        // What it has replaced may be as hidden as it was itself.
+        false => header.number.is_some() && header.number == file_number(place.path()),
+    };
+    let is_complete = || Marks::open(&place::local(place.path())?).map(|marks| marks.left() == 0.0);
+    let is_made = |made: Array| {
+        let like = output.descriptor;
+        made.shape() == like.shape && made.element_type() == like.element_type
+    };
+    Ok(may_be && is_complete()? && Array::open(output.name).is_ok_and(is_made))
 }
 
 impl Job {

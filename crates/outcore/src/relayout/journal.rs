@@ -47,6 +47,8 @@ pub(super) struct Header {
     pub(super) job: Job,
     /// What tells the unfinished array from others of its place.
     pub(super) draft: String,
+    /// The number of its file or directory, which it keeps when it gets its name.
+    pub(super) number: Option<u64>,
     pub(super) decision: Decision,
     /// How many blocks each pass has.
     pub(super) blocks: Vec<u64>,
@@ -63,11 +65,18 @@ pub(super) struct Job {
 }
 
 impl Header {
-    pub(super) fn new(job: Job, draft: &str, decision: &Decision, blocks: &[u64]) -> Self {
+    /// For the unfinished array that is at `path`, with the id `draft`.
+    pub(super) fn new(
+        job: Job,
+        (draft, path): (&str, &Path),
+        decision: &Decision,
+        blocks: &[u64],
+    ) -> Self {
         Self {
             format: FORMAT.into(),
             job,
             draft: draft.into(),
+            number: file_number(path),
             decision: decision.clone(),
             blocks: blocks.to_vec(),
         }
@@ -209,6 +218,11 @@ impl Journal {
         self.removed = true;
         self
     }
+}
+
+/// The number of the file or directory at `path` in its file system.
+pub(super) fn file_number(path: &Path) -> Option<u64> {
+    Some(std::fs::metadata(path).ok()?.ino())
 }
 
 fn same_file(found: &Metadata, file: &File) -> bool {
