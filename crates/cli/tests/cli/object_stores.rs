@@ -606,20 +606,8 @@ fn killed_and_continued() {
     let client = Client::of(&server.endpoint());
     client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
     let convert = "convert|x.npy|s3://bucket/x.zarr|--chunks|5x5";
-    let mut process = client
-        .command(convert)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
     // Of its 200 chunks, at most 64 are written at a time.
-    let is_chunk = |path: &String| path.starts_with("bucket/x.zarr/c/");
-    while !server.paths().iter().any(is_chunk) {
-        let ended = process.try_wait().unwrap();
-        assert!(ended.is_none(), "it has failed before it was killed");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    process.kill().unwrap();
-    process.wait().unwrap();
+    kill_with_a_chunk(&client, convert, &server, "bucket/x.zarr/c/");
     assert_eq!(server.get("bucket/x.zarr/zarr.json"), None);
     let output = client.run("read|s3://bucket/x.zarr|0");
     let said = complaint(&output, 1, "read of what is not complete");
@@ -636,6 +624,40 @@ fn killed_and_continued() {
             .iter()
             .any(|path| path.contains(".unfinished"))
     );
+}
+
+/// A container that was removed after a run into it was killed is made anew: the journal of
+/// an array of it means nothing.
+#[test]
+fn a_removed_container_is_made_anew() {
+    let server = ObjectServer::start(Duration::from_millis(300)).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|in.zarr/g/x|--shape|100x50|--type|i32|--fill|index");
+    let convert = "convert|in.zarr|s3://bucket/all.zarr|--all|--chunks|5x5";
+    kill_with_a_chunk(&client, convert, &server, "bucket/all.zarr/g/x/c/");
+    let temporary = client.place.inside("temporary");
+    let notes = files(temporary.root(), "").into_iter();
+    for (note, _) in notes.filter(|(name, _)| name.ends_with(".filling")) {
+        std::fs::remove_file(temporary.path(note.trim_start_matches('/'))).unwrap();
+    }
+    assert!(client.left() > 0, "there is a journal");
+    // A server that has nothing.
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = client.with(&[("AWS_ENDPOINT_URL", &server.endpoint())]);
+    client.ok(convert);
+    client.ok("diff|in.zarr/g/x|s3://bucket/all.zarr/g/x");
+}
+
+/// Starts a command that makes an array of many chunks, and kills it when some are there.
+fn kill_with_a_chunk(client: &Client, line: &str, server: &ObjectServer, chunks: &str) {
+    let mut process = client.command(line).stdout(Stdio::null()).spawn().unwrap();
+    while !server.paths().iter().any(|path| path.starts_with(chunks)) {
+        let ended = process.try_wait().unwrap();
+        assert!(ended.is_none(), "it has failed before it was killed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
 }
 
 #[test]

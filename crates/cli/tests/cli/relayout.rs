@@ -255,15 +255,11 @@ fn a_replaced_array_does_not_come_back() {
     let line = "convert a.npy b.oc --memory 192KiB --ranks 2";
     for way in ["--resume", "--resume --force"] {
         place.ok("create b.oc --shape 3000x2000 --type f32 --fill 7 --force");
-        kill_in_the_middle(&place, &format!("{line} --force"), ".b.oc.journal");
-        let (header, marks) = journal(&place, ".b.oc.journal");
-        let hidden = format!(".{}-b.oc", header["draft"].as_str().unwrap());
+        let hidden = kill_at_the_end(&place, &format!("{line} --force"), "b.oc");
         place.write(
             &format!("{hidden}/data.bin"),
             place.bytes("right.oc/data.bin"),
         );
-        let all = vec![b'#'; marks.len()];
-        write_journal(&place, ".b.oc.journal", &header, &all);
         let exchanged = [("b.oc", "old"), (&*hidden, "b.oc"), ("old", &*hidden)];
         for (from, to) in exchanged {
             std::fs::rename(place.path(from), place.path(to)).unwrap();
@@ -273,6 +269,63 @@ fn a_replaced_array_does_not_come_back() {
         place.ok("diff a.npy b.oc");
         assert_eq!(place.names(), ["a.npy", "b.oc", "right.oc"], "{way}");
     }
+}
+
+/// What is left of an HDF5 file of its own is told from what is added to one.
+#[test]
+fn a_killed_run_that_makes_an_hdf5_file() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    place.ok("convert a.npy right.h5:/a");
+    // Another program makes the file.
+    let line = "convert a.npy all.h5:/a --memory 192KiB --ranks 2";
+    kill_in_the_middle(&place, line, ".all.h5.journal");
+    place.ok("create all.h5:/b --shape 3 --type u8 --fill index");
+    let message = place.fails(1, &format!("{line} --resume"));
+    assert!(message.contains("other datasets") && message.contains("take --force"));
+    let message = place.fails(1, line);
+    assert!(message.contains("--force begins anew"), "{message}");
+    place.ok(&format!("{line} --force"));
+    place.ok("diff a.npy all.h5:/a");
+    assert_eq!(place.ok("read all.h5:/b"), "0 1 2\n");
+    // Killed when it has its name.
+    let line = "convert a.npy own.h5:/a --memory 192KiB --ranks 2";
+    let hidden = kill_at_the_end(&place, line, "own.h5");
+    place.write(&hidden, place.bytes("right.h5"));
+    std::fs::rename(place.path(&hidden), place.path("own.h5")).unwrap();
+    place.ok(&format!("{line} --resume"));
+    place.ok("diff a.npy own.h5:/a");
+    let names = ["a.npy", "all.h5", "own.h5", "right.h5"];
+    assert_eq!(place.names(), names);
+}
+
+/// A journal of what somebody has removed means nothing.
+#[test]
+fn what_was_left_may_be_removed() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    let line = "transpose a.npy b.oc --memory 192KiB --ranks 2";
+    for way in ["--resume", ""] {
+        kill_in_the_middle(&place, line, ".b.oc.journal");
+        for name in place.names() {
+            if name.starts_with('.') && name.ends_with(".oc") {
+                std::fs::remove_dir_all(place.path(&name)).unwrap();
+            }
+        }
+        place.ok(&format!("{line} {way}"));
+        assert_eq!(place.names(), ["a.npy", "b.oc"]);
+        std::fs::remove_dir_all(place.path("b.oc")).unwrap();
+    }
+}
+
+/// Kills a run that makes `output`, and marks all blocks as complete. Returns the hidden name
+/// of what it has left.
+fn kill_at_the_end(place: &Place, line: &str, output: &str) -> String {
+    let name = format!(".{output}.journal");
+    kill_in_the_middle(place, line, &name);
+    let (header, marks) = journal(place, &name);
+    write_journal(place, &name, &header, &vec![b'#'; marks.len()]);
+    format!(".{}-{output}", header["draft"].as_str().unwrap())
 }
 
 /// The first line of a journal, and its marks.

@@ -111,24 +111,8 @@ impl RelayoutJob {
             _ => Ok(None),
         };
         let job = comm.agree(job)?;
-        let find = || {
-            if output.resume && is_added(output.name, output.replace)? {
-                return Err(Error::format(
-                    output.name,
-                    "a dataset that is added to a file cannot be continued, since what an \
-                     interrupted run has left of it has no name; leave --resume out to begin anew",
-                ));
-            }
-            match &job {
-                Some(job) => left_behind(job, &made, output),
-                None => Ok(None),
-            }
-        };
-        let found = match comm.rank() {
-            0 => find(),
-            _ => Ok(None),
-        };
-        let found = comm.agree(found)?;
+        let found = job.as_ref().map(|job| left_behind(job, &made, output));
+        let found = comm.agree(found.transpose())?.flatten();
         let mut decision = found.as_ref().map_or(String::new(), |left| {
             serde_json::to_string(&left.header.decision).expect("a decision is plain data")
         });
@@ -301,40 +285,54 @@ struct Left {
 }
 
 /// What another run has left of `place` that is to be continued. What is to be replaced is
-/// removed; what is neither stays, and is an error.
+/// removed, and so is a journal of what is gone; what is neither stays, and is an error.
 fn left_behind(job: &Job, place: &Location, output: &RelayoutOutput<'_>) -> Result<Option<Left>> {
+    let is_added = is_added(output.name, output.replace)?;
     let Some(journal) = Journal::find(&place::local(place.path())?)? else {
+        if output.resume && is_added {
+            return Err(Error::format(
+                output.name,
+                "a dataset that is added to a file cannot be continued, since what an \
+                 interrupted run has left of it has no name; leave --resume out to begin anew",
+            ));
+        }
         return Ok(None);
     };
-    if !output.resume && !output.replace {
+    let begins_anew = output.replace && !output.resume;
+    let read = journal.header();
+    let read = read.and_then(|header| Ok((unfinished(place, &header.draft)?, header)));
+    let (hidden, header) = match read {
+        Ok(read) => read,
+        Err(_) if begins_anew => {
+            drop(journal.adopt());
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let is_hidden = place::exists(&hidden)?;
+    let is_named = is_named(place, &header, is_hidden, output);
+    let is_gone = !is_hidden && !is_named;
+    if begins_anew || is_gone {
+        journal.forget()?;
+        remove_between(&hidden);
+        discard(place, &header.draft)?;
+        drop(journal.adopt());
+        return Ok(None);
+    }
+    if !output.resume {
         return Err(Error::format(
             place,
             "an interrupted run has left a part of it; --resume goes on with that, --force begins \
              anew",
         ));
     }
-    if !output.resume {
-        if let Ok(header) = journal.header()
-            && let Ok(path) = unfinished(place, &header.draft)
-        {
-            journal.forget()?;
-            remove_between(&path);
-            discard(place, &header.draft)?;
-        }
-        drop(journal.adopt());
-        return Ok(None);
-    }
-    let header = journal.header()?;
-    let hidden = unfinished(place, &header.draft)?;
-    let is_hidden = place::exists(&hidden)?;
-    let is_named = is_named(place, &header, is_hidden, output)?;
     let problem = if header.job.files != job.files && header.job.input == job.input {
         "its input has changed since it was begun"
     } else if &header.job != job {
         "it was begun as another job, with another input, other axes, another output or another \
          number of its parts (--parts)"
-    } else if !is_hidden && !is_named {
-        "its unfinished array is gone"
+    } else if !is_named && is_added {
+        "its file is there by now, and has other datasets"
     } else {
         if is_named {
             // What it has replaced, and what it was made of.
@@ -360,19 +358,21 @@ fn is_named(
     header: &Header,
     is_hidden: bool,
     output: &RelayoutOutput<'_>,
-) -> Result<bool> {
+) -> bool {
     let may_be = match place::is_address(place.path()) {
         // No Zarr array is replaced there, and other objects are hidden until they are.
         true => matches!(place, Location::Zarr { .. }) || !is_hidden,
         // What it has replaced may be as hidden as it was itself.
         false => header.number.is_some() && header.number == file_number(place.path()),
     };
-    let is_complete = || Marks::open(&place::local(place.path())?).map(|marks| marks.left() == 0.0);
+    let marks = || Marks::open(&place::local(place.path())?);
     let is_made = |made: Array| {
         let like = output.descriptor;
         made.shape() == like.shape && made.element_type() == like.element_type
     };
-    Ok(may_be && is_complete()? && Array::open(output.name).is_ok_and(is_made))
+    may_be
+        && marks().is_ok_and(|marks| marks.left() == 0.0)
+        && Array::open(output.name).is_ok_and(is_made)
 }
 
 impl Job {
