@@ -1,7 +1,7 @@
 //! `outcore transpose` and `outcore relayout`; killed in the middle and resumed.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::program::Place;
@@ -220,11 +220,16 @@ fn a_run_with_damaged_blocks_is_resumed() {
 fn what_is_half_removed_is_not_continued() {
     let place = Place::new();
     place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
-    let line = "convert a.npy b.zarr --chunks 25x25 --codec none --memory 192KiB --ranks 2";
-    kill_in_the_middle(&place, line, ".b.zarr.journal");
-    let (header, _) = journal(&place, ".b.zarr.journal");
-    let chunks = format!(".{}-b.zarr/c", header["draft"].as_str().unwrap());
-    let rows = || std::fs::read_dir(place.path(&chunks)).map_or(0, Iterator::count);
+    let chunks = "--chunks 50x50 --codec none --layout column";
+    place.ok(&format!("convert a.npy right.zarr {chunks}"));
+    let line = format!("convert a.npy b.zarr {chunks} --memory 192KiB --ranks 2");
+    let hidden = kill_at_the_end(&place, &line, "b.zarr");
+    let copied = Command::new("cp")
+        .args(["-r", "right.zarr/c", &hidden])
+        .current_dir(place.root())
+        .status();
+    assert!(copied.expect("cp runs").success());
+    let rows = || std::fs::read_dir(place.path(&hidden).join("c")).map_or(0, Iterator::count);
     let before = rows();
     let anew = format!("{line} --force");
     let mut child = place
@@ -251,8 +256,8 @@ fn what_is_half_removed_is_not_continued() {
 fn a_replaced_array_does_not_come_back() {
     let place = Place::new();
     place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
-    place.ok("convert a.npy right.oc");
-    let line = "convert a.npy b.oc --memory 192KiB --ranks 2";
+    place.ok("convert a.npy right.oc --layout column");
+    let line = "convert a.npy b.oc --layout column --memory 192KiB --ranks 2";
     for way in ["--resume", "--resume --force"] {
         place.ok("create b.oc --shape 3000x2000 --type f32 --fill 7 --force");
         let hidden = kill_at_the_end(&place, &format!("{line} --force"), "b.oc");
@@ -265,7 +270,7 @@ fn a_replaced_array_does_not_come_back() {
             std::fs::rename(place.path(from), place.path(to)).unwrap();
         }
         let told = place.ok(&format!("{line} {way}"));
-        assert!(told.starts_with("continued, 0 B of"), "{told}");
+        assert!(told.starts_with("continued, 0 bytes of"), "{told}");
         place.ok("diff a.npy b.oc");
         assert_eq!(place.names(), ["a.npy", "b.oc", "right.oc"], "{way}");
     }
@@ -276,9 +281,9 @@ fn a_replaced_array_does_not_come_back() {
 fn a_killed_run_that_makes_an_hdf5_file() {
     let place = Place::new();
     place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
-    place.ok("convert a.npy right.h5:/a");
+    place.ok("transpose a.npy right.h5:/a");
     // Another program makes the file.
-    let line = "convert a.npy all.h5:/a --memory 192KiB --ranks 2";
+    let line = "transpose a.npy all.h5:/a --memory 192KiB --ranks 2";
     kill_in_the_middle(&place, line, ".all.h5.journal");
     place.ok("create all.h5:/b --shape 3 --type u8 --fill index");
     let message = place.fails(1, &format!("{line} --resume"));
@@ -286,15 +291,15 @@ fn a_killed_run_that_makes_an_hdf5_file() {
     let message = place.fails(1, line);
     assert!(message.contains("--force begins anew"), "{message}");
     place.ok(&format!("{line} --force"));
-    place.ok("diff a.npy all.h5:/a");
+    place.ok("diff right.h5:/a all.h5:/a");
     assert_eq!(place.ok("read all.h5:/b"), "0 1 2\n");
     // Killed when it has its name.
-    let line = "convert a.npy own.h5:/a --memory 192KiB --ranks 2";
+    let line = "transpose a.npy own.h5:/a --memory 192KiB --ranks 2";
     let hidden = kill_at_the_end(&place, line, "own.h5");
     place.write(&hidden, place.bytes("right.h5"));
     std::fs::rename(place.path(&hidden), place.path("own.h5")).unwrap();
     place.ok(&format!("{line} --resume"));
-    place.ok("diff a.npy own.h5:/a");
+    place.ok("diff right.h5:/a own.h5:/a");
     let names = ["a.npy", "all.h5", "own.h5", "right.h5"];
     assert_eq!(place.names(), names);
 }
