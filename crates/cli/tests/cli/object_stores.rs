@@ -441,15 +441,6 @@ fn failing_servers() {
         &["s3://bucket/x.npy", "503", "try later"],
     );
     server.forgive();
-    // A chunk, or a part, that cannot be written leaves nothing.
-    for (name, refused) in [("y.zarr|--chunks|30x30", "y.zarr/c/2/"), ("y.npy", "y.npy")] {
-        server.fail(refused, Fault::Status(403, "AccessDenied"), 1000);
-        let convert = format!("convert|x.npy|s3://bucket/{name}");
-        client.fails(&convert, &["s3://bucket/y", "403"]);
-        server.forgive();
-        let left = server.paths();
-        assert!(!left.iter().any(|path| path.contains("/y.")), "{left:?}");
-    }
     // Nobody answers at all.
     let mut nowhere = Client::of("http://127.0.0.1:9");
     nowhere.variables.push(("AWS_MAX_ATTEMPTS", "1".into()));
@@ -465,6 +456,40 @@ fn failing_servers() {
         "read|s3://bucket/x.npy|0",
         &["s3://bucket/x.npy", "AWS_ALLOW_HTTP"],
     );
+}
+
+/// What a server has refused is continued when it does not any more; what fails here leaves
+/// nothing.
+#[test]
+fn failed_and_continued() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|x.npy|--shape|1000x800|--type|f32|--fill|index");
+    let passes = "--chunks|50x50|--codec|none|--layout|column|--memory|128KiB";
+    for (output, refused, kept) in [
+        ("y.zarr|--chunks|300x300", "y.zarr/c/2/", "journal"),
+        (&format!("z.zarr|{passes}"), "z.zarr/c/", ".pass"),
+        // Replaced, so that nobody asks before it is complete.
+        ("y.npy|--force", "y.npy", "y.npy"),
+    ] {
+        server.fail(refused, Fault::Status(403, "AccessDenied"), 100_000);
+        let convert = format!("convert|x.npy|s3://bucket/{output}");
+        let said = complaint(&client.run(&convert), 1, &convert);
+        server.forgive();
+        assert!(said.contains("403") && said.contains("--resume"), "{said}");
+        let left = files(client.place.path("temporary").as_path(), "");
+        assert!(left.iter().any(|(name, _)| name.contains(kept)), "{output}");
+        let told = client.ok(&format!("{convert}|--resume"));
+        assert!(told.starts_with("continued, "), "{told}");
+        let name = output.split('|').next().unwrap();
+        client.ok(&format!("diff|x.npy|s3://bucket/{name}"));
+    }
+    let before = server.paths();
+    for name in ["no.npy", "no.zarr"] {
+        let convert = format!("convert|x.npy|s3://bucket/{name}|--type|u8");
+        client.fails(&convert, &["x.npy", "u8"]);
+        assert_eq!(server.paths(), before);
+    }
 }
 
 /// What is cut off is read again, also where nobody knows whether it is still the same.

@@ -4,7 +4,7 @@
 use outcore_transport::Comm;
 
 use super::journal::{Header, Job, Journal, Marks, file_number};
-use super::plan::{Decision, Ends, Relayout, journal_is_damaged, remove_between, stopped};
+use super::plan::{Decision, Ends, Relayout, journal_is_damaged, remove_between};
 use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::convert::Fit;
@@ -33,10 +33,11 @@ pub struct RelayoutOutput<'a> {
 /// A new array that is made of another by all ranks.
 ///
 /// What is unfinished has a temporary name. If making it fails, or the value is
-/// dropped, it is removed; if the process is killed or interrupted, it stays, with a
-/// journal of what is complete, and can be continued ([`RelayoutOutput::resume`]), on any number
-/// of ranks. A dataset that is added to an HDF5 file of others cannot be continued: it is in
-/// that file, without a name, and nothing of it is kept or removed.
+/// dropped, it is removed; if the process is killed or interrupted, or a server of object
+/// stores fails, it stays, with a journal of what is complete, and can be continued
+/// ([`RelayoutOutput::resume`]), on any number of ranks. A dataset that is added to an HDF5
+/// file of others cannot be continued: it is in that file, without a name, and nothing of it
+/// is kept or removed.
 #[derive(Debug)]
 pub struct RelayoutJob {
     plan: Relayout,
@@ -45,8 +46,6 @@ pub struct RelayoutJob {
     unfinished: Unfinished,
     /// The array to make.
     name: String,
-    /// Whether it is at an address.
-    far: bool,
     resumed: bool,
 }
 
@@ -201,7 +200,7 @@ impl RelayoutJob {
         };
         let mut has_journal = [u8::from(journal.is_some())];
         comm.broadcast(0, &mut has_journal)?;
-        let marks = (has_journal == [1]).then(|| Marks::open(&place));
+        let marks = (has_journal == [1]).then(|| Marks::open(&place, output.name));
         let marks = match comm.agree(marks.transpose()) {
             Ok(marks) => marks,
             Err(error) => {
@@ -219,7 +218,6 @@ impl RelayoutJob {
                 journal: journal.map(Journal::adopt),
             },
             name: output.name.into(),
-            far: place::is_address(made.path()),
             resumed,
         })
     }
@@ -244,16 +242,10 @@ impl RelayoutJob {
     /// `progress` is told of the bytes of each block when it is written.
     pub fn run(mut self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
         if let Err(error) = self.complete(comm, progress) {
-            let stopped = stopped(comm)?;
-            // A server that has failed does not remove what is there either.
-            if self.marks.is_none() || !stopped && !self.far {
-                return Err(error);
+            if let Error::Unfinished { .. } = error {
+                self.unfinished.keep();
             }
-            self.unfinished.keep();
-            return match stopped {
-                true => Err(Error::Unfinished { array: self.name }),
-                false => Err(error),
-            };
+            return Err(error);
         }
         let made = match self.unfinished.draft.take() {
             Some(draft) => draft.open_named(comm),
@@ -270,9 +262,8 @@ impl RelayoutJob {
         };
         let marks = self.marks.as_ref();
         self.plan.run_and_mark(comm, progress, marks)?;
-        comm.agree(draft.sync())?;
-        comm.agree(draft.give_name())?;
-        Ok(())
+        Marks::agree(marks, comm, draft.sync())?;
+        Marks::agree(marks, comm, draft.give_name())
     }
 }
 
@@ -365,7 +356,7 @@ fn is_named(
         // What it has replaced may be as hidden as it was itself.
         false => header.number.is_some() && header.number == file_number(place.path()),
     };
-    let marks = || Marks::open(&place::local(place.path())?);
+    let marks = || Marks::open(&place::local(place.path())?, output.name);
     let is_made = |made: Array| {
         let like = output.descriptor;
         made.shape() == like.shape && made.element_type() == like.element_type

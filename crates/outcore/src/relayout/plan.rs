@@ -25,7 +25,6 @@ use crate::descriptor::{check_permutation, permuted};
 use crate::draft::{parent, sync_directory};
 use crate::error::{Error, Result};
 use crate::format::{Location, place};
-use crate::interrupt::interrupted;
 
 /// What needs the memory.
 const PURPOSE: &str = "changing the layout";
@@ -242,7 +241,8 @@ impl Relayout {
             };
             let blocks = self.blocks(comm.agree(legs)?, stage);
             if pulls && number == 0 {
-                comm.agree(pull(comm, &self.source, blocks.memory.staging))?;
+                let pulled = pull(comm, &self.source, blocks.memory.staging);
+                Marks::agree(marks, comm, pulled)?;
             }
             if let (Some(marks), Some(between)) = (marks, &between)
                 && !between.found
@@ -274,15 +274,15 @@ impl Relayout {
             // The next pass begins when this one is on stable storage; and what is
             // written through files of its own is synced here or nowhere.
             let outcome = outcome.and_then(|()| pass.finish());
-            if let Err(error) = comm.agree(outcome) {
-                if stopped(comm)? {
-                    for file in [&mut source, &mut between].into_iter().flatten() {
-                        file.keep();
-                    }
-                    comm.agree(pass.finish())?;
+            let outcome = Marks::agree(Some(marks), comm, outcome);
+            if let Err(Error::Unfinished { .. }) = outcome {
+                for file in [&mut source, &mut between].into_iter().flatten() {
+                    file.keep();
                 }
-                return Err(error.into());
+                // What cannot be marked is made again.
+                let _ = comm.agree(pass.finish());
             }
+            outcome?;
             source = between;
         }
         Ok(())
@@ -319,12 +319,6 @@ impl Relayout {
             conversion: self.conversion,
         }
     }
-}
-
-/// Collective: whether a rank was told to stop.
-pub(super) fn stopped(comm: &Comm) -> Result<bool> {
-    let told = u8::from(interrupted().is_some());
-    Ok(comm.all_reduce_one(told, Op::Max)? > 0)
 }
 
 /// The bytes that an element takes in a block; while it becomes one of another
