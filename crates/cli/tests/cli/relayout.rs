@@ -323,6 +323,39 @@ fn what_was_left_may_be_removed() {
     }
 }
 
+/// Killed when all is written: no pass is made again, and nothing is left of any.
+#[test]
+fn a_complete_array_only_gets_its_name() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    place.ok("transpose a.npy right.oc");
+    let line = "transpose a.npy b.oc --memory 192KiB --ranks 2";
+    for cannot_be_made in [false, true] {
+        let hidden = kill_at_the_end(&place, line, "b.oc");
+        place.write(
+            &format!("{hidden}/data.bin"),
+            place.bytes("right.oc/data.bin"),
+        );
+        let [first, second] = ["pass1", "pass2"].map(|pass| format!("{hidden}.{pass}"));
+        if cannot_be_made {
+            std::fs::remove_file(place.path(&first)).unwrap();
+            std::fs::create_dir(place.path(&first)).unwrap();
+        } else {
+            place.write(&second, place.bytes(&first));
+        }
+        place.ok(&format!("{line} --resume"));
+        assert_eq!(
+            place.bytes("b.oc/data.bin"),
+            place.bytes("right.oc/data.bin")
+        );
+        if cannot_be_made {
+            std::fs::remove_dir(place.path(&first)).unwrap();
+        }
+        assert_eq!(place.names(), ["a.npy", "b.oc", "right.oc"]);
+        std::fs::remove_dir_all(place.path("b.oc")).unwrap();
+    }
+}
+
 /// Kills a run that makes `output`, and marks all blocks as complete. Returns the hidden name
 /// of what it has left.
 fn kill_at_the_end(place: &Place, line: &str, output: &str) -> String {

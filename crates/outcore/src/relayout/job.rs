@@ -263,7 +263,11 @@ impl RelayoutJob {
         let marks = self.marks.as_ref();
         self.plan.run_and_mark(comm, progress, marks)?;
         Marks::agree(marks, comm, draft.sync())?;
-        Marks::agree(marks, comm, draft.give_name())
+        Marks::agree(marks, comm, draft.give_name())?;
+        if let Some((_, hidden)) = draft.own_files() {
+            remove_between(hidden);
+        }
+        Ok(())
     }
 }
 

@@ -289,7 +289,7 @@ impl Relayout {
     }
 
     /// Collective: how many of the first passes need not be made again: those up to the last
-    /// one that is complete in a file that is still there.
+    /// one that is complete in the array itself, or in a file that is still there.
     fn complete_stages(&self, comm: &Comm, marks: Option<&Marks>) -> Result<usize> {
         let Some(marks) = marks else {
             return Ok(0);
@@ -298,7 +298,7 @@ impl Relayout {
             let beside = beside(&self.target)?;
             let is_complete = |(number, stage): &(usize, &Stage)| {
                 let there = || Between::path(&beside, *number).exists();
-                stage.between.is_some() && marks.is_complete(*number) && there()
+                marks.is_complete(*number) && (stage.between.is_none() || there())
             };
             let mut stages = self.decision.stages.iter().enumerate();
             let last = stages.rfind(is_complete);
