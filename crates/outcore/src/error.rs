@@ -137,6 +137,26 @@ impl Error {
         }
     }
 
+    /// [`Error::Unfinished`] instead of an interruption of this rank or of all, where what
+    /// there is of `array` stays.
+    pub(crate) fn or_unfinished(self, array: &str) -> Self {
+        let interrupted = Self::Interrupted.to_string();
+        let is_interruption = match &self {
+            Self::Interrupted => true,
+            Self::Transport(outcore_transport::Error::Agreed { cause, .. }) => {
+                *cause == interrupted
+            }
+            _ => false,
+        };
+        match is_interruption {
+            true => Self::Unfinished {
+                array: array.into(),
+                cause: interrupted,
+            },
+            false => self,
+        }
+    }
+
     /// Whether a server has failed, and not what was asked of it.
     pub(crate) fn is_of_server(&self) -> bool {
         use std::io::ErrorKind::{InvalidData, NotFound};

@@ -101,6 +101,26 @@ impl RelayoutJob {
         conversion: Option<Fit>,
         budget: &MemoryBudget,
     ) -> Result<Self> {
+        let mut stays = output.resume;
+        let begun =
+            Self::begin_or_go_on(comm, source, axes, output, conversion, budget, &mut stays);
+        begun.map_err(|error| match stays {
+            true => error.or_unfinished(output.name),
+            false => error,
+        })
+    }
+
+    /// Collective: the same; `stays` becomes whether another run has left something that
+    /// stays if this fails.
+    fn begin_or_go_on(
+        comm: &Comm,
+        source: &Array,
+        axes: &[usize],
+        output: &RelayoutOutput<'_>,
+        conversion: Option<Fit>,
+        budget: &MemoryBudget,
+        stays: &mut bool,
+    ) -> Result<Self> {
         let made = comm.agree(Location::of_new(output.name))?;
         // What is kept beside the output is on this machine.
         let place = comm.agree(place::local(made.path()))?;
@@ -117,6 +137,7 @@ impl RelayoutJob {
         });
         comm.broadcast_string(0, &mut decision)?;
         let resumed = !decision.is_empty();
+        *stays = resumed;
         // 2. The unfinished array, the plan, and the journal of both.
         let (journal, draft, plan) = if resumed {
             let decision: Decision = comm.agree(serde_json::from_str(&decision))?;
