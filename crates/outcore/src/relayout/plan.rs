@@ -449,10 +449,13 @@ impl Decision {
         let legs = Leg::all(source, target, axes)?;
         let virtual_time = source.store().time().or(target.store().time()).is_some();
         let cores = outcore_storage::cores();
+        // Every lane has room for what is read or written only whole.
+        let written = written_whole(target).map_or(0, |unit| unit.iter().product());
+        let unit = chunk.max(written.saturating_mul(size));
         let lanes = match virtual_time {
             true => 1,
             false => (cores / ranks)
-                .min((room / LANE.max(chunk.saturating_mul(3)).saturating_add(decoded)) as usize)
+                .min((room / LANE.max(unit.saturating_mul(3)).saturating_add(decoded)) as usize)
                 .max(1),
         };
         // What a lane has beside decoded chunks.
@@ -505,7 +508,7 @@ impl Decision {
         let units = match legs.len() {
             1 => Units {
                 source: whole_chunk(from),
-                target: to.descriptor().shard.as_deref().or(whole_chunk(to)),
+                target: written_whole(to),
                 room: fits,
             },
             _ => Units::default(),
@@ -541,6 +544,12 @@ impl Decision {
 fn whole_chunk(array: &Array) -> Option<&[u64]> {
     array.store().as_chunks()?;
     array.layout().tile()
+}
+
+/// What of an array can be written only whole without being read first.
+fn written_whole(array: &Array) -> Option<&[u64]> {
+    let shard = array.descriptor().shard.as_deref();
+    shard.or_else(|| whole_chunk(array))
 }
 
 /// An array between two passes, in a file beside the target that rank 0 removes.
