@@ -12,7 +12,7 @@ use outcore_apps::stats::Part;
 
 use crate::bytes;
 use crate::progress::Progress;
-use crate::ranks::print;
+use crate::ranks::{cause, is_interruption, print};
 
 /// What is to be made of an array.
 pub(crate) struct Wanted {
@@ -82,7 +82,8 @@ impl Remake<'_> {
                 &output,
                 conversion,
                 self.budget,
-            )?;
+            );
+            let job = told_once(comm, job)?;
             comm.agree(match comm.rank() == 0 && self.announced {
                 true => self.announce(&job),
                 false => Ok(()),
@@ -92,11 +93,7 @@ impl Remake<'_> {
             }
             let share = job.remaining() / comm.size() as u64;
             let progress = bar(share)?;
-            match job.run(comm, &|bytes| progress.add(bytes)) {
-                // All ranks have it, and one tells it.
-                Err(error @ Error::Unfinished { .. }) => comm.agree(Err(error))?,
-                made => made.map(drop)?,
-            }
+            told_once(comm, job.run(comm, &|bytes| progress.add(bytes)))?;
         }
         Ok(Remade {
             source,
@@ -133,7 +130,18 @@ impl Remake<'_> {
         };
         let sides = (&left, &right);
         let exact = Tolerance::default();
-        let found = diff(comm, sides, &exact, wanted.conversion, &resources)?;
+        let found = diff(comm, sides, &exact, wanted.conversion, &resources);
+        if let Err(error) = &found
+            && is_interruption(error)
+        {
+            comm.agree(Err(format!(
+                "{}; {} is complete and stays, but not all of it was compared with {}",
+                cause(error),
+                self.output,
+                self.input
+            )))?;
+        }
+        let found = found?;
         let Some(first) = found.first else {
             return Ok(());
         };
@@ -160,6 +168,14 @@ impl Remake<'_> {
             (false, _) => String::new(),
         };
         print(&format!("{begun}{}\n", job.plan()))
+    }
+}
+
+/// What all ranks have come to; one of them tells that something is unfinished.
+fn told_once<T>(comm: &Comm, outcome: Result<T>) -> Result<T> {
+    match outcome {
+        Err(error @ Error::Unfinished { .. }) => Ok(comm.agree(Err(error))?),
+        other => other,
     }
 }
 

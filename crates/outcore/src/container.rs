@@ -137,11 +137,6 @@ impl Filling {
     ) -> Result<Self> {
         distinct(input, output)?;
         let location = Location::of_new(output)?;
-        let job = Job {
-            input: input.into(),
-            files: identities(input)?,
-            options: options.into(),
-        };
         let exists = place::exists(location.path())?;
         let note = note_of(&place::local(location.path())?);
         let left = exists && note.exists();
@@ -155,6 +150,15 @@ impl Filling {
                 ),
             ));
         }
+        let files = identities(input).map_err(|error| match left {
+            true => error.or_unfinished(output),
+            false => error,
+        });
+        let job = Job {
+            input: input.into(),
+            files: files?,
+            options: options.into(),
+        };
         if left {
             job.check(output, &note)?;
         } else {

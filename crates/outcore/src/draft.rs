@@ -232,9 +232,15 @@ impl Draft {
 
     /// Syncs the array, gives it its name, and opens it there for reading and
     /// writing.
-    pub fn commit(self) -> Result<Array> {
+    pub fn commit(mut self) -> Result<Array> {
         self.array.sync()?;
-        let place = self.unnamed.name()?.sync()?;
+        self.unnamed.give_name()?;
+        self.open_named()
+    }
+
+    /// Opens the array, which has its name.
+    fn open_named(self) -> Result<Array> {
+        let place = Named(self.unnamed).sync()?;
         Array::open_at(&place, place.access_once_made())
     }
 }
@@ -285,19 +291,35 @@ impl SharedDraft {
         self.draft.into_iter().for_each(Draft::keep);
     }
 
-    /// What tells its files from others of its place, if it has such; rank 0 alone knows.
-    pub(crate) fn id(&self) -> Option<&str> {
+    /// What tells its files from others of its place, and where they are, if it has such;
+    /// rank 0 alone knows.
+    pub(crate) fn own_files(&self) -> Option<(&str, &Path)> {
         match &self.draft.as_ref()?.unnamed.unfinished {
-            Unfinished::Files(temporary) => Some(&temporary.id),
+            Unfinished::Files(temporary) => Some((&temporary.id, &temporary.path)),
             Unfinished::Addition(_) => None,
         }
     }
 
     /// Collective: syncs the array, gives it its name, and opens it there for
     /// reading and writing.
-    pub fn commit(self, comm: &Comm) -> Result<Array> {
+    pub fn commit(mut self, comm: &Comm) -> Result<Array> {
         comm.agree(self.array.sync())?;
-        let made = comm.agree(self.draft.map(Draft::commit).transpose())?;
+        comm.agree(self.give_name())?;
+        self.open_named(comm)
+    }
+
+    /// Gives the array, which all ranks have synced, its name, on rank 0; if that fails, it
+    /// is what it was before.
+    pub(crate) fn give_name(&mut self) -> Result<()> {
+        match &mut self.draft {
+            Some(draft) => draft.unnamed.give_name(),
+            None => Ok(()),
+        }
+    }
+
+    /// Collective: opens the array, which has its name, for reading and writing.
+    pub(crate) fn open_named(self, comm: &Comm) -> Result<Array> {
+        let made = comm.agree(self.draft.map(Draft::open_named).transpose())?;
         open_of_rank_0(comm, made.as_ref())
     }
 }
@@ -374,11 +396,16 @@ impl Unnamed {
     /// Gives the array, whose data are on stable storage, its name.
     /// If that fails, there is no array; if it does not, there is one.
     pub(crate) fn name(mut self) -> Result<Named> {
-        match &mut self.unfinished {
-            Unfinished::Files(temporary) => temporary.name(&self.place, self.replace)?,
-            Unfinished::Addition(addition) => addition.link()?,
-        }
+        self.give_name()?;
         Ok(Named(self))
+    }
+
+    /// The same; if that fails, it can be tried again.
+    fn give_name(&mut self) -> Result<()> {
+        match &mut self.unfinished {
+            Unfinished::Files(temporary) => temporary.name(&self.place, self.replace),
+            Unfinished::Addition(addition) => addition.link(),
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use outcore_storage::Address;
+
 use crate::bytes::{bytes_text, least_text};
 use crate::element::ElementType;
 use crate::global::ProcedureFault;
@@ -111,14 +113,15 @@ pub enum Error {
     /// The process was told to stop.
     #[error("interrupted")]
     Interrupted,
-    /// A run that can be continued was told to stop.
+    /// A run that can be continued was told to stop, or a server has failed.
     #[error(
-        "interrupted; what is complete of {array} is kept, and the same command with --resume \
-         goes on"
+        "{cause}; what is complete of {array} is kept, and the same command with --resume goes on"
     )]
     Unfinished {
         /// The array that was being made.
         array: String,
+        /// Why it is not complete.
+        cause: String,
     },
     /// A value that cannot be used as given.
     #[error("{0}")]
@@ -131,6 +134,37 @@ impl Error {
             action,
             path: path.into(),
             source,
+        }
+    }
+
+    /// [`Error::Unfinished`] instead of an interruption of this rank or of all, where what
+    /// there is of `array` stays.
+    pub(crate) fn or_unfinished(self, array: &str) -> Self {
+        let interrupted = Self::Interrupted.to_string();
+        let is_interruption = match &self {
+            Self::Interrupted => true,
+            Self::Transport(outcore_transport::Error::Agreed { cause, .. }) => {
+                *cause == interrupted
+            }
+            _ => false,
+        };
+        match is_interruption {
+            true => Self::Unfinished {
+                array: array.into(),
+                cause: interrupted,
+            },
+            false => self,
+        }
+    }
+
+    /// Whether a server has failed, and not what was asked of it.
+    pub(crate) fn is_of_server(&self) -> bool {
+        use std::io::ErrorKind::{InvalidData, NotFound};
+        match self {
+            Self::Storage(outcore_storage::Error::Object { object, source, .. }) => {
+                Address::is_one(object) && !matches!(source.kind(), InvalidData | NotFound)
+            }
+            _ => false,
         }
     }
 

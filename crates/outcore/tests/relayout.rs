@@ -336,6 +336,44 @@ fn each_byte_is_read_and_written_once_in_long_requests() {
     }
 }
 
+/// Chunks of the target are encoded once: no more threads share the memory than have room for one.
+#[test]
+fn every_lane_has_room_for_a_chunk() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = ArrayDescriptor::new(&[4096, 4096], ElementType::F32);
+    let source = Array::create(&name(directory.path(), "a.npy"), &plain).unwrap();
+    let chunked = plain.clone().layout("tiled:1024x2048".parse().unwrap());
+    let sharded = plain.clone().layout("tiled:256x512".parse().unwrap());
+    for (file, target) in [
+        ("b.zarr", chunked.codecs("zstd:1".parse().unwrap())),
+        (
+            "c.zarr",
+            sharded
+                .codecs("zstd:1".parse().unwrap())
+                .sharded(&[1024, 2048]),
+        ),
+    ] {
+        let target = Array::create(&name(directory.path(), file), &target).unwrap();
+        outcore::run(1, |comm| {
+            // Of 8 MiB; two threads would have less beside what is decoded.
+            let budget = MemoryBudget::of(44 << 20);
+            let plan = Relayout::plan(comm, &source, &target, &[0, 1], &budget)?;
+            let text = plan.to_string();
+            let block = text
+                .split("blocks of ")
+                .nth(1)
+                .and_then(|rest| rest.split(' ').next());
+            let extents = block.unwrap().split('x').map(|n| n.parse::<u64>().unwrap());
+            let whole = extents
+                .zip([1024, 2048])
+                .all(|(extent, chunk)| extent % chunk == 0);
+            assert!(whole, "{text}");
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
+}
+
 #[test]
 fn mistakes_reach_every_rank_and_leave_nothing() {
     let directory = tempfile::tempdir().unwrap();

@@ -96,6 +96,29 @@ fn an_interrupted_convert_is_continued() {
     }
 }
 
+/// Before a run goes on, and after it has ended, there is something that stays.
+#[test]
+fn what_stays_is_said() {
+    let place = Place::new();
+    place.ok(&format!("create in.oc {LARGE}"));
+    let line = "convert in.oc out.oc --checksums --memory 16MiB --ranks 2";
+    complaint(&interrupt(&place, line, "-INT"), 130);
+    let again = format!("{line} --resume");
+    let mut command = place.command(again.split_whitespace());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().expect("outcore starts");
+    wait_for_handler(&child);
+    send(&child, "-INT");
+    let text = complaint(&child.wait_with_output().expect("it ends"), 130);
+    assert!(text.contains("out.oc is kept"), "{text}");
+    assert!(text.contains("--resume goes on"), "{text}");
+    let is_there = |place: &Place| place.path("out.oc").exists();
+    let stopped = interrupt_when(&place, &format!("{again} --verify"), "-INT", &is_there);
+    let text = complaint(&stopped, 130);
+    assert!(text.contains("out.oc is complete and stays"), "{text}");
+    assert_eq!(place.names(), ["in.oc", "out.oc"]);
+}
+
 /// Of a container, the arrays that are complete stay, and the others are made.
 #[test]
 fn an_interrupted_container_is_continued() {

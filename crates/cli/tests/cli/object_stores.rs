@@ -446,15 +446,6 @@ fn failing_servers() {
         &["s3://bucket/x.npy", "503", "try later"],
     );
     server.forgive();
-    // A chunk, or a part, that cannot be written leaves nothing.
-    for (name, refused) in [("y.zarr|--chunks|30x30", "y.zarr/c/2/"), ("y.npy", "y.npy")] {
-        server.fail(refused, Fault::Status(403, "AccessDenied"), 1000);
-        let convert = format!("convert|x.npy|s3://bucket/{name}");
-        client.fails(&convert, &["s3://bucket/y", "403"]);
-        server.forgive();
-        let left = server.paths();
-        assert!(!left.iter().any(|path| path.contains("/y.")), "{left:?}");
-    }
     // Nobody answers at all.
     let mut nowhere = Client::of("http://127.0.0.1:9");
     nowhere.variables.push(("AWS_MAX_ATTEMPTS", "1".into()));
@@ -470,6 +461,40 @@ fn failing_servers() {
         "read|s3://bucket/x.npy|0",
         &["s3://bucket/x.npy", "AWS_ALLOW_HTTP"],
     );
+}
+
+/// What a server has refused is continued when it does not any more; what fails here leaves
+/// nothing.
+#[test]
+fn failed_and_continued() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|x.npy|--shape|1000x800|--type|f32|--fill|index");
+    let passes = "--chunks|50x50|--codec|none|--layout|column|--memory|128KiB";
+    for (output, refused, kept) in [
+        ("y.zarr|--chunks|300x300", "y.zarr/c/2/", "journal"),
+        (&format!("z.zarr|{passes}"), "z.zarr/c/", ".pass"),
+        // Replaced, so that nobody asks before it is complete.
+        ("y.npy|--force", "y.npy", "y.npy"),
+    ] {
+        server.fail(refused, Fault::Status(403, "AccessDenied"), 100_000);
+        let convert = format!("convert|x.npy|s3://bucket/{output}");
+        let said = complaint(&client.run(&convert), 1, &convert);
+        server.forgive();
+        assert!(said.contains("403") && said.contains("--resume"), "{said}");
+        let left = files(client.place.path("temporary").as_path(), "");
+        assert!(left.iter().any(|(name, _)| name.contains(kept)), "{output}");
+        let told = client.ok(&format!("{convert}|--resume"));
+        assert!(told.starts_with("continued, "), "{told}");
+        let name = output.split('|').next().unwrap();
+        client.ok(&format!("diff|x.npy|s3://bucket/{name}"));
+    }
+    let before = server.paths();
+    for name in ["no.npy", "no.zarr"] {
+        let convert = format!("convert|x.npy|s3://bucket/{name}|--type|u8");
+        client.fails(&convert, &["x.npy", "u8"]);
+        assert_eq!(server.paths(), before);
+    }
 }
 
 /// What is cut off is read again, also where nobody knows whether it is still the same.
@@ -632,20 +657,8 @@ fn killed_and_continued() {
     let client = Client::of(&server.endpoint());
     client.ok("create|x.npy|--shape|100x50|--type|i32|--fill|index");
     let convert = "convert|x.npy|s3://bucket/x.zarr|--chunks|5x5";
-    let mut process = client
-        .command(convert)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
     // Of its 200 chunks, at most 64 are written at a time.
-    let is_chunk = |path: &String| path.starts_with("bucket/x.zarr/c/");
-    while !server.paths().iter().any(is_chunk) {
-        let ended = process.try_wait().unwrap();
-        assert!(ended.is_none(), "it has failed before it was killed");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    process.kill().unwrap();
-    process.wait().unwrap();
+    kill_with_a_chunk(&client, convert, &server, "bucket/x.zarr/c/");
     assert_eq!(server.get("bucket/x.zarr/zarr.json"), None);
     let output = client.run("read|s3://bucket/x.zarr|0");
     let said = complaint(&output, 1, "read of what is not complete");
@@ -696,6 +709,40 @@ fn two_programs_do_not_make_one_array() {
     // Also if it was there before.
     client.fails(make, &[words, "remove the objects"]);
     assert_eq!(server.paths(), [other]);
+}
+
+/// A container that was removed after a run into it was killed is made anew: the journal of
+/// an array of it means nothing.
+#[test]
+fn a_removed_container_is_made_anew() {
+    let server = ObjectServer::start(Duration::from_millis(300)).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|in.zarr/g/x|--shape|100x50|--type|i32|--fill|index");
+    let convert = "convert|in.zarr|s3://bucket/all.zarr|--all|--chunks|5x5";
+    kill_with_a_chunk(&client, convert, &server, "bucket/all.zarr/g/x/c/");
+    let temporary = client.place.inside("temporary");
+    let notes = files(temporary.root(), "").into_iter();
+    for (note, _) in notes.filter(|(name, _)| name.ends_with(".filling")) {
+        std::fs::remove_file(temporary.path(note.trim_start_matches('/'))).unwrap();
+    }
+    assert!(client.left() > 0, "there is a journal");
+    // A server that has nothing.
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = client.with(&[("AWS_ENDPOINT_URL", &server.endpoint())]);
+    client.ok(convert);
+    client.ok("diff|in.zarr/g/x|s3://bucket/all.zarr/g/x");
+}
+
+/// Starts a command that makes an array of many chunks, and kills it when some are there.
+fn kill_with_a_chunk(client: &Client, line: &str, server: &ObjectServer, chunks: &str) {
+    let mut process = client.command(line).stdout(Stdio::null()).spawn().unwrap();
+    while !server.paths().iter().any(|path| path.starts_with(chunks)) {
+        let ended = process.try_wait().unwrap();
+        assert!(ended.is_none(), "it has failed before it was killed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `outcore transpose` and `outcore relayout`; killed in the middle and resumed.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::program::Place;
@@ -212,6 +212,158 @@ fn a_run_with_damaged_blocks_is_resumed() {
     place.ok("verify b.oc");
     place.ok("convert b.oc c.npy --layout row");
     assert_eq!(place.npy("c.npy"), place.npy("a.npy"));
+}
+
+/// Who begins anew and is killed while removing what was left leaves nothing that would be
+/// taken for complete.
+#[test]
+fn what_is_half_removed_is_not_continued() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    let chunks = "--chunks 50x50 --codec none --layout column";
+    place.ok(&format!("convert a.npy right.zarr {chunks}"));
+    let line = format!("convert a.npy b.zarr {chunks} --memory 192KiB --ranks 2");
+    let hidden = kill_at_the_end(&place, &line, "b.zarr");
+    let copied = Command::new("cp")
+        .args(["-r", "right.zarr/c", &hidden])
+        .current_dir(place.root())
+        .status();
+    assert!(copied.expect("cp runs").success());
+    let rows = || std::fs::read_dir(place.path(&hidden).join("c")).map_or(0, Iterator::count);
+    let before = rows();
+    let anew = format!("{line} --force");
+    let mut child = place
+        .command(anew.split_whitespace())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("outcore starts");
+    while rows() == before {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended");
+    }
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    let found = std::fs::read(place.path(".b.zarr.journal")).unwrap_or_default();
+    let marks = found.split(|byte| *byte == b'\n').nth(1);
+    assert!(!marks.unwrap_or_default().contains(&b'#'));
+    place.ok(&anew);
+    place.ok("diff a.npy b.zarr");
+}
+
+/// Killed after the new array has its name and before the one that it has replaced is
+/// removed, which is then hidden as the new one was.
+#[test]
+fn a_replaced_array_does_not_come_back() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    place.ok("convert a.npy right.oc --layout column");
+    let line = "convert a.npy b.oc --layout column --memory 192KiB --ranks 2";
+    for way in ["--resume", "--resume --force"] {
+        place.ok("create b.oc --shape 3000x2000 --type f32 --fill 7 --force");
+        let hidden = kill_at_the_end(&place, &format!("{line} --force"), "b.oc");
+        place.write(
+            &format!("{hidden}/data.bin"),
+            place.bytes("right.oc/data.bin"),
+        );
+        let exchanged = [("b.oc", "old"), (&*hidden, "b.oc"), ("old", &*hidden)];
+        for (from, to) in exchanged {
+            std::fs::rename(place.path(from), place.path(to)).unwrap();
+        }
+        let told = place.ok(&format!("{line} {way}"));
+        assert!(told.starts_with("continued, 0 bytes of"), "{told}");
+        place.ok("diff a.npy b.oc");
+        assert_eq!(place.names(), ["a.npy", "b.oc", "right.oc"], "{way}");
+    }
+}
+
+/// What is left of an HDF5 file of its own is told from what is added to one.
+#[test]
+fn a_killed_run_that_makes_an_hdf5_file() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    place.ok("transpose a.npy right.h5:/a");
+    // Another program makes the file.
+    let line = "transpose a.npy all.h5:/a --memory 192KiB --ranks 2";
+    kill_in_the_middle(&place, line, ".all.h5.journal");
+    place.ok("create all.h5:/b --shape 3 --type u8 --fill index");
+    let message = place.fails(1, &format!("{line} --resume"));
+    assert!(message.contains("other datasets") && message.contains("take --force"));
+    let message = place.fails(1, line);
+    assert!(message.contains("--force begins anew"), "{message}");
+    place.ok(&format!("{line} --force"));
+    place.ok("diff right.h5:/a all.h5:/a");
+    assert_eq!(place.ok("read all.h5:/b"), "0 1 2\n");
+    // Killed when it has its name.
+    let line = "transpose a.npy own.h5:/a --memory 192KiB --ranks 2";
+    let hidden = kill_at_the_end(&place, line, "own.h5");
+    place.write(&hidden, place.bytes("right.h5"));
+    std::fs::rename(place.path(&hidden), place.path("own.h5")).unwrap();
+    place.ok(&format!("{line} --resume"));
+    place.ok("diff right.h5:/a own.h5:/a");
+    let names = ["a.npy", "all.h5", "own.h5", "right.h5"];
+    assert_eq!(place.names(), names);
+}
+
+/// A journal of what somebody has removed means nothing.
+#[test]
+fn what_was_left_may_be_removed() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    let line = "transpose a.npy b.oc --memory 192KiB --ranks 2";
+    for way in ["--resume", ""] {
+        kill_in_the_middle(&place, line, ".b.oc.journal");
+        for name in place.names() {
+            if name.starts_with('.') && name.ends_with(".oc") {
+                std::fs::remove_dir_all(place.path(&name)).unwrap();
+            }
+        }
+        place.ok(&format!("{line} {way}"));
+        assert_eq!(place.names(), ["a.npy", "b.oc"]);
+        std::fs::remove_dir_all(place.path("b.oc")).unwrap();
+    }
+}
+
+/// Killed when all is written: no pass is made again, and nothing is left of any.
+#[test]
+fn a_complete_array_only_gets_its_name() {
+    let place = Place::new();
+    place.ok("create a.npy --shape 3000x2000 --type f32 --fill random");
+    place.ok("transpose a.npy right.oc");
+    let line = "transpose a.npy b.oc --memory 192KiB --ranks 2";
+    for cannot_be_made in [false, true] {
+        let hidden = kill_at_the_end(&place, line, "b.oc");
+        place.write(
+            &format!("{hidden}/data.bin"),
+            place.bytes("right.oc/data.bin"),
+        );
+        let [first, second] = ["pass1", "pass2"].map(|pass| format!("{hidden}.{pass}"));
+        if cannot_be_made {
+            std::fs::remove_file(place.path(&first)).unwrap();
+            std::fs::create_dir(place.path(&first)).unwrap();
+        } else {
+            place.write(&second, place.bytes(&first));
+        }
+        place.ok(&format!("{line} --resume"));
+        assert_eq!(
+            place.bytes("b.oc/data.bin"),
+            place.bytes("right.oc/data.bin")
+        );
+        if cannot_be_made {
+            std::fs::remove_dir(place.path(&first)).unwrap();
+        }
+        assert_eq!(place.names(), ["a.npy", "b.oc", "right.oc"]);
+        std::fs::remove_dir_all(place.path("b.oc")).unwrap();
+    }
+}
+
+/// Kills a run that makes `output`, and marks all blocks as complete. Returns the hidden name
+/// of what it has left.
+fn kill_at_the_end(place: &Place, line: &str, output: &str) -> String {
+    let name = format!(".{output}.journal");
+    kill_in_the_middle(place, line, &name);
+    let (header, marks) = journal(place, &name);
+    write_journal(place, &name, &header, &vec![b'#'; marks.len()]);
+    format!(".{}-{output}", header["draft"].as_str().unwrap())
 }
 
 /// The first line of a journal, and its marks.

@@ -3,8 +3,8 @@
 
 use outcore_transport::Comm;
 
-use super::journal::{Header, Job, Journal, Marks};
-use super::plan::{Decision, Ends, Relayout, journal_is_damaged, remove_between, stopped};
+use super::journal::{Header, Job, Journal, Marks, file_number};
+use super::plan::{Decision, Ends, Relayout, journal_is_damaged, remove_between};
 use crate::array::Array;
 use crate::budget::MemoryBudget;
 use crate::convert::Fit;
@@ -33,24 +33,48 @@ pub struct RelayoutOutput<'a> {
 /// A new array that is made of another by all ranks.
 ///
 /// What is unfinished has a temporary name. If making it fails, or the value is
-/// dropped, it is removed; if the process is killed or interrupted, it stays, with a
-/// journal of what is complete, and can be continued ([`RelayoutOutput::resume`]), on any number
-/// of ranks. A dataset that is added to an HDF5 file of others cannot be continued: it is in
-/// that file, without a name, and nothing of it is kept or removed.
+/// dropped, it is removed; if the process is killed or interrupted, or a server of object
+/// stores fails, it stays, with a journal of what is complete, and can be continued
+/// ([`RelayoutOutput::resume`]), on any number of ranks. A dataset that is added to an HDF5
+/// file of others cannot be continued: it is in that file, without a name, and nothing of it
+/// is kept or removed.
 #[derive(Debug)]
 pub struct RelayoutJob {
     plan: Relayout,
-    /// `None`: another run has completed the array, and died before it could say so.
-    draft: Option<SharedDraft>,
     /// `None` if it cannot be continued.
     marks: Option<Marks>,
-    /// Rank 0 alone has it, if there are marks.
-    journal: Option<Journal>,
+    unfinished: Unfinished,
     /// The array to make.
     name: String,
-    /// Whether it is at an address.
-    far: bool,
     resumed: bool,
+}
+
+/// What there is of an array before it is complete. Dropped, it is removed.
+#[derive(Debug)]
+struct Unfinished {
+    /// `None`: another run has completed the array, and died before it could say so.
+    draft: Option<SharedDraft>,
+    /// Rank 0 alone has it, if the array can be continued.
+    journal: Option<Journal>,
+}
+
+impl Unfinished {
+    /// Leaves it for a later run.
+    fn keep(mut self) {
+        self.draft.take().into_iter().for_each(SharedDraft::keep);
+        self.journal.take().into_iter().for_each(Journal::keep);
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Before anything is removed, what is complete no longer counts as that.
+        if let Some(journal) = &self.journal
+            && journal.forget().is_err()
+        {
+            self.journal = None;
+        }
+    }
 }
 
 impl RelayoutJob {
@@ -77,6 +101,26 @@ impl RelayoutJob {
         conversion: Option<Fit>,
         budget: &MemoryBudget,
     ) -> Result<Self> {
+        let mut stays = output.resume;
+        let begun =
+            Self::begin_or_go_on(comm, source, axes, output, conversion, budget, &mut stays);
+        begun.map_err(|error| match stays {
+            true => error.or_unfinished(output.name),
+            false => error,
+        })
+    }
+
+    /// Collective: the same; `stays` becomes whether another run has left something that
+    /// stays if this fails.
+    fn begin_or_go_on(
+        comm: &Comm,
+        source: &Array,
+        axes: &[usize],
+        output: &RelayoutOutput<'_>,
+        conversion: Option<Fit>,
+        budget: &MemoryBudget,
+        stays: &mut bool,
+    ) -> Result<Self> {
         let made = comm.agree(Location::of_new(output.name))?;
         // What is kept beside the output is on this machine.
         let place = comm.agree(place::local(made.path()))?;
@@ -86,44 +130,25 @@ impl RelayoutJob {
             _ => Ok(None),
         };
         let job = comm.agree(job)?;
-        let find = || {
-            if output.resume && is_added(output.name, output.replace)? {
-                return Err(Error::format(
-                    output.name,
-                    "a dataset that is added to a file cannot be continued, since what an \
-                     interrupted run has left of it has no name; leave --resume out to begin anew",
-                ));
-            }
-            match &job {
-                Some(job) => left_behind(job, &made, output),
-                None => Ok(None),
-            }
-        };
-        let found = match comm.rank() {
-            0 => find(),
-            _ => Ok(None),
-        };
-        let found = comm.agree(found)?;
-        let mut decision = found.as_ref().map_or(String::new(), |(_, header)| {
-            serde_json::to_string(&header.decision).expect("a decision is plain data")
+        let found = job.as_ref().map(|job| left_behind(job, &made, output));
+        let found = comm.agree(found.transpose())?.flatten();
+        let mut decision = found.as_ref().map_or(String::new(), |left| {
+            serde_json::to_string(&left.header.decision).expect("a decision is plain data")
         });
         comm.broadcast_string(0, &mut decision)?;
         let resumed = !decision.is_empty();
+        *stays = resumed;
         // 2. The unfinished array, the plan, and the journal of both.
         let (journal, draft, plan) = if resumed {
             let decision: Decision = comm.agree(serde_json::from_str(&decision))?;
-            let left = found.as_ref().map_or("", |(_, header)| &header.draft);
+            let left = found.as_ref().map_or("", |left| &left.header.draft);
             let distrust = || match &found {
-                Some((journal, _)) => journal.forget_last_pass(),
+                Some(left) => left.journal.forget_last_pass(),
                 None => Ok(()),
             };
-            let mut gone = [0];
-            if comm.rank() == 0 {
-                let there = unfinished(&made, left).and_then(|path| place::exists(&path));
-                gone = [u8::from(!there.unwrap_or(true))];
-            }
-            comm.broadcast(0, &mut gone)?;
-            let draft = match gone {
+            let mut is_named = [u8::from(found.as_ref().is_some_and(|left| left.is_named))];
+            comm.broadcast(0, &mut is_named)?;
+            let draft = match is_named {
                 [0] => {
                     let replace = output.replace;
                     Some(SharedDraft::reopen(
@@ -151,7 +176,7 @@ impl RelayoutJob {
                 let blocks = plan.block_counts(comm)?;
                 let same = found
                     .as_ref()
-                    .is_none_or(|(_, header)| header.blocks == blocks);
+                    .is_none_or(|left| left.header.blocks == blocks);
                 comm.agree(match same {
                     true => Ok(()),
                     false => Err(journal_is_damaged(output.name)),
@@ -165,7 +190,7 @@ impl RelayoutJob {
                     return Err(error);
                 }
             };
-            (found.map(|(journal, _)| journal), draft, plan)
+            (found.map(|left| left.journal), draft, plan)
         } else {
             let draft = SharedDraft::begin(comm, output.name, output.descriptor, output.replace)?;
             let target = Array::clone(&draft);
@@ -186,27 +211,18 @@ impl RelayoutJob {
             }
             let plan = Relayout::of(comm, &ends, budget)?;
             let blocks = plan.block_counts(comm)?;
-            let begin = |(id, job): (&str, &Job)| {
-                let header = Header::new(job.clone(), id, plan.decision(), &blocks);
+            let begin = |(files, job): (_, &Job)| {
+                let header = Header::new(job.clone(), files, plan.decision(), &blocks);
                 Journal::begin(&place, &header)
             };
-            let journal = comm.agree(draft.id().zip(job.as_ref()).map(begin).transpose())?;
+            let journal = draft.own_files().zip(job.as_ref()).map(begin);
+            let journal = comm.agree(journal.transpose())?;
             (journal, Some(draft), plan)
         };
         let mut has_journal = [u8::from(journal.is_some())];
         comm.broadcast(0, &mut has_journal)?;
-        let open = || -> Result<Option<Marks>> {
-            if has_journal == [0] {
-                return Ok(None);
-            }
-            let marks = Marks::open(&place)?;
-            // What has its name has all of it; another array of that name has not.
-            if draft.is_none() && marks.left() > 0.0 {
-                return Err(not_continued(&made, GONE));
-            }
-            Ok(Some(marks))
-        };
-        let marks = match comm.agree(open()) {
+        let marks = (has_journal == [1]).then(|| Marks::open(&place, output.name));
+        let marks = match comm.agree(marks.transpose()) {
             Ok(marks) => marks,
             Err(error) => {
                 if resumed {
@@ -217,11 +233,12 @@ impl RelayoutJob {
         };
         Ok(Self {
             plan,
-            draft,
             marks,
-            journal: journal.map(Journal::adopt),
+            unfinished: Unfinished {
+                draft,
+                journal: journal.map(Journal::adopt),
+            },
             name: output.name.into(),
-            far: place::is_address(made.path()),
             resumed,
         })
     }
@@ -244,89 +261,134 @@ impl RelayoutJob {
 
     /// Collective: moves what is left, gives the array its name, and opens it.
     /// `progress` is told of the bytes of each block when it is written.
-    pub fn run(self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
-        let Some(draft) = self.draft else {
-            drop(self.journal);
-            return Array::open_all(comm, &self.name);
+    pub fn run(mut self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<Array> {
+        if let Err(error) = self.complete(comm, progress) {
+            if let Error::Unfinished { .. } = error {
+                self.unfinished.keep();
+            }
+            return Err(error);
+        }
+        let made = match self.unfinished.draft.take() {
+            Some(draft) => draft.open_named(comm),
+            None => Array::open_all(comm, &self.name),
+        };
+        drop(self.unfinished.journal.take());
+        made
+    }
+
+    /// Collective: moves what is left, and gives the array its name.
+    fn complete(&mut self, comm: &Comm, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+        let Some(draft) = &mut self.unfinished.draft else {
+            return Ok(());
         };
         let marks = self.marks.as_ref();
-        if let Err(error) = self.plan.run_and_mark(comm, progress, marks) {
-            let stopped = stopped(comm)?;
-            // A server that has failed does not remove what is there either.
-            if marks.is_none() || !stopped && !self.far {
-                return Err(error);
-            }
-            draft.keep();
-            if let Some(journal) = self.journal {
-                journal.keep();
-            }
-            return match stopped {
-                true => Err(Error::Unfinished { array: self.name }),
-                false => Err(error),
-            };
+        self.plan.run_and_mark(comm, progress, marks)?;
+        Marks::agree(marks, comm, draft.sync())?;
+        Marks::agree(marks, comm, draft.give_name())?;
+        if let Some((_, hidden)) = draft.own_files() {
+            remove_between(hidden);
         }
-        let made = draft.commit(comm)?;
-        drop(self.journal);
-        Ok(made)
+        Ok(())
     }
 }
 
-/// Whether there is an array `name` as described: the run that made it died after it had
-/// given it its name.
-fn is_made(name: &str, descriptor: &ArrayDescriptor) -> bool {
-    Array::open(name).is_ok_and(|made| {
-        made.shape() == descriptor.shape && made.element_type() == descriptor.element_type
-    })
+/// What another run has left.
+struct Left {
+    journal: Journal,
+    header: Header,
+    /// Whether the array has its name: that run was stopped before it could say so.
+    is_named: bool,
 }
 
-/// The journal of the unfinished array of `place` that is to be continued. What is to be
-/// replaced is removed; what is neither stays, and is an error.
-fn left_behind(
-    job: &Job,
-    place: &Location,
-    output: &RelayoutOutput<'_>,
-) -> Result<Option<(Journal, Header)>> {
+/// What another run has left of `place` that is to be continued. What is to be replaced is
+/// removed, and so is a journal of what is gone; what is neither stays, and is an error.
+fn left_behind(job: &Job, place: &Location, output: &RelayoutOutput<'_>) -> Result<Option<Left>> {
+    let is_added = is_added(output.name, output.replace)?;
     let Some(journal) = Journal::find(&place::local(place.path())?)? else {
+        if output.resume && is_added {
+            return Err(Error::format(
+                output.name,
+                "a dataset that is added to a file cannot be continued, since what an \
+                 interrupted run has left of it has no name; leave --resume out to begin anew",
+            ));
+        }
         return Ok(None);
     };
-    if !output.resume && !output.replace {
+    let begins_anew = output.replace && !output.resume;
+    let read = journal.header();
+    let read = read.and_then(|header| Ok((unfinished(place, &header.draft)?, header)));
+    let (hidden, header) = match read {
+        Ok(read) => read,
+        Err(_) if begins_anew => {
+            drop(journal.adopt());
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let is_hidden = place::exists(&hidden)?;
+    let is_named = is_named(place, &header, is_hidden, output);
+    let is_gone = !is_hidden && !is_named;
+    if begins_anew || is_gone {
+        journal.forget()?;
+        remove_between(&hidden);
+        discard(place, &header.draft)?;
+        drop(journal.adopt());
+        return Ok(None);
+    }
+    if !output.resume {
         return Err(Error::format(
             place,
             "an interrupted run has left a part of it; --resume goes on with that, --force begins \
              anew",
         ));
     }
-    if !output.resume {
-        if let Ok(header) = journal.header()
-            && let Ok(path) = unfinished(place, &header.draft)
-        {
-            remove_between(&path);
-            discard(place, &header.draft)?;
-        }
-        drop(journal.adopt());
-        return Ok(None);
-    }
-    let header = journal.header()?;
     let problem = if header.job.files != job.files && header.job.input == job.input {
         "its input has changed since it was begun"
     } else if &header.job != job {
         "it was begun as another job, with another input, other axes, another output or another \
          number of its parts (--parts)"
-    } else if !place::exists(&unfinished(place, &header.draft)?)?
-        && !is_made(output.name, output.descriptor)
-    {
-        GONE
+    } else if !is_named && is_added {
+        "its file is there by now, and has other datasets"
     } else {
-        return Ok(Some((journal, header)));
+        if is_named {
+            // What it has replaced, and what it was made of.
+            remove_between(&hidden);
+            discard(place, &header.draft)?;
+        }
+        return Ok(Some(Left {
+            journal,
+            header,
+            is_named,
+        }));
     };
-    Err(not_continued(place, problem))
+    let way = "take --force instead of --resume to begin anew";
+    Err(Error::format(
+        place,
+        format!("this cannot be continued: {problem}; {way}"),
+    ))
 }
 
-const GONE: &str = "its unfinished array is gone";
-
-fn not_continued(place: &Location, problem: &str) -> Error {
-    let way = "take --force instead of --resume to begin anew";
-    Error::format(place, format!("this cannot be continued: {problem}; {way}"))
+/// Whether the array that was begun has its name, and so is complete.
+fn is_named(
+    place: &Location,
+    header: &Header,
+    is_hidden: bool,
+    output: &RelayoutOutput<'_>,
+) -> bool {
+    let may_be = match place::is_address(place.path()) {
+        // No Zarr array is replaced there, and other objects are hidden until they are.
+        true => matches!(place, Location::Zarr { .. }) || !is_hidden,
+        // What it has replaced may be as hidden as it was itself.
+        false => header.number.is_some() && header.number == file_number(place.path()),
+    };
+    let marks = || Marks::open(&place::local(place.path())?, output.name);
+    let is_made = |made: Array| {
+        let like = output.descriptor;
+        made.shape() == like.shape && made.element_type() == like.element_type
+    };
+    may_be
+        && marks().is_ok_and(|marks| marks.left() == 0.0)
+        && Array::open(output.name).is_ok_and(is_made)
 }
 
 impl Job {

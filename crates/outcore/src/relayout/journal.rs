@@ -6,19 +6,22 @@
 //! blocks; after it, each block has one byte. A rank writes the byte of a block
 //! after it has synced the block, so whenever the machine stops, a block with a
 //! mark is complete, unless blocks with checksums that were written later are damaged:
-//! then the marks of the last pass are taken back. Bytes of different ranks do not meet. The journal is removed
-//! when the array has its name, and when making it fails; only a run that was
-//! killed or interrupted leaves it behind. The process of rank 0 holds a lock of it, so nobody
-//! takes it for abandoned while it is in use.
+//! then the marks of the last pass are taken back. Bytes of different ranks do not meet. The
+//! journal is removed when the array has its name, and when making it fails: then all marks are
+//! taken back before anything of the array goes, so that nobody goes on from what is half
+//! removed. Only a run that was killed or interrupted, or that a server has failed, leaves it
+//! behind. The process of rank 0 holds a lock of it, so nobody takes it for abandoned while it is
+//! in use.
 
 use std::fs::{File, Metadata};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use outcore_transport::{Comm, Error as TransportError, Op};
 use serde::{Deserialize, Serialize};
 
 use super::leg::Leg;
@@ -28,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::format::native::new_id;
 use crate::hidden_name::hidden_name;
 use crate::identity::Identity;
+use crate::interrupt::interrupted;
 
 /// Blocks that are complete are synced and marked this often.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -46,6 +50,8 @@ pub(super) struct Header {
     pub(super) job: Job,
     /// What tells the unfinished array from others of its place.
     pub(super) draft: String,
+    /// The number of its file or directory, which it keeps when it gets its name.
+    pub(super) number: Option<u64>,
     pub(super) decision: Decision,
     /// How many blocks each pass has.
     pub(super) blocks: Vec<u64>,
@@ -62,11 +68,18 @@ pub(super) struct Job {
 }
 
 impl Header {
-    pub(super) fn new(job: Job, draft: &str, decision: &Decision, blocks: &[u64]) -> Self {
+    /// For the unfinished array that is at `path`, with the id `draft`.
+    pub(super) fn new(
+        job: Job,
+        (draft, path): (&str, &Path),
+        decision: &Decision,
+        blocks: &[u64],
+    ) -> Self {
         Self {
             format: FORMAT.into(),
             job,
             draft: draft.into(),
+            number: file_number(path),
             decision: decision.clone(),
             blocks: blocks.to_vec(),
         }
@@ -184,6 +197,20 @@ impl Journal {
         write().map_err(|source| Error::file("write", &self.path, source))
     }
 
+    /// Takes back all marks, since what they stand for is about to be removed.
+    pub(super) fn forget(&self) -> Result<()> {
+        let forget = || {
+            let mut file = &self.file;
+            file.seek(SeekFrom::Start(0))?;
+            let start = BufReader::new(file).take(LONGEST).skip_until(b'\n')? as u64;
+            let count = file.metadata()?.len().saturating_sub(start);
+            file.seek(SeekFrom::Start(start))?;
+            std::io::copy(&mut std::io::repeat(PENDING).take(count), &mut file)?;
+            file.sync_data()
+        };
+        forget().map_err(|source| Error::file("write", &self.path, source))
+    }
+
     /// Leaves it for a later run.
     pub(super) fn keep(mut self) {
         self.removed = false;
@@ -194,6 +221,11 @@ impl Journal {
         self.removed = true;
         self
     }
+}
+
+/// The number of the file or directory at `path` in its file system.
+pub(super) fn file_number(path: &Path) -> Option<u64> {
+    Some(std::fs::metadata(path).ok()?.ino())
 }
 
 fn same_file(found: &Metadata, file: &File) -> bool {
@@ -221,6 +253,8 @@ fn lock(file: &File, output: &Path) -> Result<()> {
 /// The marks of all blocks, for one rank.
 #[derive(Debug)]
 pub(super) struct Marks {
+    /// The array that is made.
+    array: String,
     path: PathBuf,
     file: File,
     /// Where the marks of each pass begin in the file.
@@ -229,8 +263,8 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Opens the marks of the journal of the array at `output`.
-    pub(super) fn open(output: &Path) -> Result<Self> {
+    /// Opens the marks of the journal of the array named `array` at `output`.
+    pub(super) fn open(output: &Path, array: &str) -> Result<Self> {
         let path = Journal::place(output);
         let open = || {
             let file = File::options().read(true).write(true).open(&path)?;
@@ -254,11 +288,32 @@ impl Marks {
         };
         let (file, starts, found) = open().map_err(|source| Error::file("read", &path, source))?;
         Ok(Self {
+            array: array.into(),
             path,
             file,
             starts,
             found,
         })
+    }
+
+    /// Collective: the outcome of all ranks, whose error is [`Error::Unfinished`] if what is
+    /// marked stays: there are `marks`, and a rank was told to stop, or a server has failed.
+    pub(super) fn agree(marks: Option<&Self>, comm: &Comm, outcome: Result<()>) -> Result<()> {
+        let server = matches!(&outcome, Err(error) if error.is_of_server());
+        let stays = u8::from(server || interrupted().is_some());
+        let Err(error) = comm.agree(outcome) else {
+            return Ok(());
+        };
+        match (marks, comm.all_reduce_one(stays, Op::Max)?) {
+            (Some(marks), 1) => Err(Error::Unfinished {
+                array: marks.array.clone(),
+                cause: match error {
+                    TransportError::Agreed { cause, .. } => cause,
+                    other => other.to_string(),
+                },
+            }),
+            _ => Err(error.into()),
+        }
     }
 
     /// Whether a block was complete when the marks were opened.

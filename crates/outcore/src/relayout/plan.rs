@@ -25,7 +25,6 @@ use crate::descriptor::{check_permutation, permuted};
 use crate::draft::{parent, sync_directory};
 use crate::error::{Error, Result};
 use crate::format::{Location, place};
-use crate::interrupt::interrupted;
 
 /// What needs the memory.
 const PURPOSE: &str = "changing the layout";
@@ -242,7 +241,8 @@ impl Relayout {
             };
             let blocks = self.blocks(comm.agree(legs)?, stage);
             if pulls && number == 0 {
-                comm.agree(pull(comm, &self.source, blocks.memory.staging))?;
+                let pulled = pull(comm, &self.source, blocks.memory.staging);
+                Marks::agree(marks, comm, pulled)?;
             }
             if let (Some(marks), Some(between)) = (marks, &between)
                 && !between.found
@@ -274,22 +274,22 @@ impl Relayout {
             // The next pass begins when this one is on stable storage; and what is
             // written through files of its own is synced here or nowhere.
             let outcome = outcome.and_then(|()| pass.finish());
-            if let Err(error) = comm.agree(outcome) {
-                if stopped(comm)? {
-                    for file in [&mut source, &mut between].into_iter().flatten() {
-                        file.keep();
-                    }
-                    comm.agree(pass.finish())?;
+            let outcome = Marks::agree(Some(marks), comm, outcome);
+            if let Err(Error::Unfinished { .. }) = outcome {
+                for file in [&mut source, &mut between].into_iter().flatten() {
+                    file.keep();
                 }
-                return Err(error.into());
+                // What cannot be marked is made again.
+                let _ = comm.agree(pass.finish());
             }
+            outcome?;
             source = between;
         }
         Ok(())
     }
 
     /// Collective: how many of the first passes need not be made again: those up to the last
-    /// one that is complete in a file that is still there.
+    /// one that is complete in the array itself, or in a file that is still there.
     fn complete_stages(&self, comm: &Comm, marks: Option<&Marks>) -> Result<usize> {
         let Some(marks) = marks else {
             return Ok(0);
@@ -298,7 +298,7 @@ impl Relayout {
             let beside = beside(&self.target)?;
             let is_complete = |(number, stage): &(usize, &Stage)| {
                 let there = || Between::path(&beside, *number).exists();
-                stage.between.is_some() && marks.is_complete(*number) && there()
+                marks.is_complete(*number) && (stage.between.is_none() || there())
             };
             let mut stages = self.decision.stages.iter().enumerate();
             let last = stages.rfind(is_complete);
@@ -319,12 +319,6 @@ impl Relayout {
             conversion: self.conversion,
         }
     }
-}
-
-/// Collective: whether a rank was told to stop.
-pub(super) fn stopped(comm: &Comm) -> Result<bool> {
-    let told = u8::from(interrupted().is_some());
-    Ok(comm.all_reduce_one(told, Op::Max)? > 0)
 }
 
 /// The bytes that an element takes in a block; while it becomes one of another
@@ -455,10 +449,13 @@ impl Decision {
         let legs = Leg::all(source, target, axes)?;
         let virtual_time = source.store().time().or(target.store().time()).is_some();
         let cores = outcore_storage::cores();
+        // Every lane has room for what is read or written only whole.
+        let written = written_whole(target).map_or(0, |unit| unit.iter().product());
+        let unit = chunk.max(written.saturating_mul(size));
         let lanes = match virtual_time {
             true => 1,
             false => (cores / ranks)
-                .min((room / LANE.max(chunk.saturating_mul(3)).saturating_add(decoded)) as usize)
+                .min((room / LANE.max(unit.saturating_mul(3)).saturating_add(decoded)) as usize)
                 .max(1),
         };
         // What a lane has beside decoded chunks.
@@ -511,7 +508,7 @@ impl Decision {
         let units = match legs.len() {
             1 => Units {
                 source: whole_chunk(from),
-                target: to.descriptor().shard.as_deref().or(whole_chunk(to)),
+                target: written_whole(to),
                 room: fits,
             },
             _ => Units::default(),
@@ -547,6 +544,12 @@ impl Decision {
 fn whole_chunk(array: &Array) -> Option<&[u64]> {
     array.store().as_chunks()?;
     array.layout().tile()
+}
+
+/// What of an array can be written only whole without being read first.
+fn written_whole(array: &Array) -> Option<&[u64]> {
+    let shard = array.descriptor().shard.as_deref();
+    shard.or_else(|| whole_chunk(array))
 }
 
 /// An array between two passes, in a file beside the target that rank 0 removes.
