@@ -120,7 +120,7 @@ impl Room {
         let fits = self.elements(buffers, size);
         match self.is_given {
             true => fits,
-            false => fits.max(array.decoded_bytes() / 2 / size),
+            false => fits.max(array.whole_chunk() / size),
         }
     }
 

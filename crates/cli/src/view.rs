@@ -196,7 +196,7 @@ impl View {
             plane,
             source: &source,
             step,
-            piece: (room / 2).min(MOST_PIECE.max(array.decoded_bytes() / 2)),
+            piece: (room / 2).min(MOST_PIECE.max(array.whole_chunk())),
             progress,
         };
         Samples::read(comm, &reading, grid)

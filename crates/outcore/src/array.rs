@@ -444,13 +444,20 @@ impl Array {
     }
 
     /// What moving sections takes beside the caller's buffers and
-    /// [`Tuning::buffer()`]: a chunk as it is stored, and decoded, where chunks can be had
-    /// only whole.
+    /// [`Tuning::buffer()`]: a chunk that can be had only whole, as it is stored and decoded,
+    /// and what says where chunks are.
     pub fn decoded_bytes(&self) -> u64 {
+        self.store.as_chunks().map_or(0, |store| {
+            let chunks = store.chunks();
+            let decoded = self.whole_chunk().saturating_mul(chunks.forms());
+            decoded.saturating_add(chunks.index_bytes())
+        })
+    }
+
+    /// The bytes of a chunk, if it can be had only whole, and else 0.
+    pub fn whole_chunk(&self) -> u64 {
         match self.store.as_chunks().map(|store| store.chunks()) {
-            Some(chunks) if self.writable || !chunks.has_parts() => {
-                (chunks.chunk_bytes() as u64).saturating_mul(2)
-            }
+            Some(chunks) if self.writable || !chunks.has_parts() => chunks.chunk_bytes() as u64,
             _ => 0,
         }
     }

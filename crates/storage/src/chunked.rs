@@ -98,6 +98,17 @@ pub trait Chunks: Debug + Send + Sync {
     /// The bytes of a chunk once it is decoded.
     fn chunk_bytes(&self) -> usize;
 
+    /// In how many forms a chunk is in memory at the same time while it is moved: as it is
+    /// stored, and decoded, and what is between if it is decoded in steps.
+    fn forms(&self) -> u64 {
+        2
+    }
+
+    /// The memory for finding chunks.
+    fn index_bytes(&self) -> u64 {
+        0
+    }
+
     /// How many reads or writes at a time pay off.
     fn parallel(&self) -> usize;
 
@@ -387,9 +398,8 @@ impl ChunkStore {
         if chunks < 2 || !worth {
             return Crew::of(1);
         }
-        // A chunk as it is stored, and decoded; far away, also as it is sent.
-        let forms = if parallel > cores() { 3 } else { 2 };
-        let fitting = (room / (forms * size).max(1)).max(1);
+        let each = self.chunks.forms() * size + self.chunks.index_bytes();
+        let fitting = (room / each.max(1)).max(1);
         let most = (parallel as u64).min(chunks).min(fitting) as usize;
         let busy = BUSY.load(Ordering::Relaxed);
         // Who waits for a network does not keep others from doing so.

@@ -197,6 +197,18 @@ impl Codecs {
         Self(steps.collect())
     }
 
+    /// In how many forms a chunk is in memory at the same time: decoded, as it is stored,
+    /// and one between two steps that do not only look at it.
+    pub(crate) fn forms(&self) -> u64 {
+        let changing = |step: &&Codec| !matches!(step, Codec::Crc32c | Codec::Fletcher32);
+        match (self.0.len(), self.0.iter().filter(changing).count()) {
+            (0 | 1, _) => 2,
+            // Encoded, it is there with its checksum and without.
+            (2, _) | (_, 0 | 1) => 3,
+            _ => 4,
+        }
+    }
+
     /// Calls `put` with the encoded bytes of `data`.
     pub(crate) fn encode<T>(&self, data: &[u8], put: impl FnOnce(&[u8]) -> T) -> Result<T, String> {
         if self.is_empty() {

@@ -41,7 +41,7 @@ const TIMES: u64 = 32;
 /// The bytes of the smallest window of `array` that makes sense.
 pub(super) fn smallest_window(array: &Array) -> u64 {
     let element = array.layout().element_size().max(1);
-    let part = array.decoded_bytes() / 2 / TIMES;
+    let part = array.whole_chunk() / TIMES;
     (part / element).max(1) * element
 }
 

@@ -343,7 +343,7 @@ fn decoded(source: &Array, target: &Array) -> u64 {
 
 /// The elements of a chunk of the source that is decoded; 0 if none is.
 fn chunk_elements(source: &Array) -> u64 {
-    source.decoded_bytes() / 2 / source.layout().element_size()
+    source.whole_chunk() / source.layout().element_size()
 }
 
 fn reads(resident: bool, chunk: u64) -> Reads {

@@ -196,6 +196,10 @@ impl Chunks for FilteredChunks {
         self.chunk_bytes
     }
 
+    fn forms(&self) -> u64 {
+        self.codecs.forms()
+    }
+
     fn parallel(&self) -> usize {
         self.store.parallel()
     }

@@ -348,6 +348,20 @@ impl Chunks for ZarrChunks {
         self.chunk_bytes
     }
 
+    /// Far away, it is there as it is sent, too.
+    fn forms(&self) -> u64 {
+        let forms = match self.metadata.shard {
+            // Its chunks are small beside it.
+            Some(_) if self.shards.is_none() => 2,
+            _ => self.metadata.encoding.codecs.forms(),
+        };
+        forms + u64::from(self.far)
+    }
+
+    fn index_bytes(&self) -> u64 {
+        self.shards.as_ref().map_or(0, Shards::index_bytes)
+    }
+
     fn parallel(&self) -> usize {
         self.objects.parallel()
     }

@@ -18,6 +18,9 @@ use crate::execute::copy::{gather, scatter};
 /// Where the chunks of a shard are.
 type Index = Vec<Option<(u64, u64)>>;
 
+/// The memory for one entry of it.
+const PLACE: u64 = size_of::<Option<(u64, u64)>>() as u64;
+
 /// The memory for indices of shards that are kept open, of at least so many.
 const KEPT_BYTES: usize = 8 << 20;
 const LEAST_KEPT: usize = 4;
@@ -78,11 +81,22 @@ impl Shards {
         (shard, inner as usize)
     }
 
+    /// Chunks of a shard.
+    fn count(&self) -> u64 {
+        self.extents.iter().product()
+    }
+
     /// How many shards are kept open.
     fn most_kept(&self) -> usize {
-        let chunks = self.extents.iter().product::<u64>() as usize;
-        let bytes = size_of::<Option<(u64, u64)>>() * chunks;
+        let bytes = (PLACE * self.count()) as usize;
         (KEPT_BYTES / bytes.max(1)).clamp(LEAST_KEPT, self.most)
+    }
+
+    /// The memory for an index that is read, and for those that are kept whatever their
+    /// length.
+    pub(super) fn index_bytes(&self) -> u64 {
+        let read = index_bytes(self.count() as usize, &self.shard) as u64;
+        read + PLACE * self.count() * (LEAST_KEPT as u64 + 1)
     }
 
     /// A shard; `None`: it is not there.
@@ -94,8 +108,11 @@ impl Shards {
     ) -> outcore_storage::Result<Option<Arc<Open>>> {
         let slot = {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() >= self.most_kept() && !kept.contains_key(key) {
-                kept.clear();
+            if kept.len() >= self.most_kept()
+                && !kept.contains_key(key)
+                && let Some(any) = kept.keys().next().cloned()
+            {
+                kept.remove(&any);
             }
             Arc::clone(kept.entry(key.into()).or_default())
         };
@@ -106,12 +123,10 @@ impl Shards {
         let open = match objects.open(key)? {
             None => None,
             Some(store) => {
-                let count = self.extents.iter().product::<u64>() as usize;
-                let mut bytes = vec![0; index_bytes(count, &self.shard)];
-                let all = store.len()?;
-                let start = all
-                    .checked_sub(bytes.len() as u64)
-                    .ok_or_else(|| damaged("it is too short for its index".into()))?;
+                let length = index_bytes(self.count() as usize, &self.shard);
+                let start = store.len()?.checked_sub(length as u64);
+                let start = start.ok_or_else(|| damaged("it is too short for its index".into()))?;
+                let mut bytes = vec![0; length];
                 let start = if self.shard.index_at_end { start } else { 0 };
                 store.read_at(start, &mut bytes)?;
                 let index = parse(&bytes, &self.shard).map_err(damaged)?;
