@@ -7,8 +7,8 @@ use std::process::Command;
 
 use outcore::{Array, ArrayDescriptor, ElementType, Error};
 
-/// Name, shape, chunks, and the value of the first element.
-type Added = (String, Vec<u64>, Option<Vec<u64>>, u64);
+/// Name, shape, chunks, the value of the first element, and the dimensions of a file of NetCDF.
+type Added = (String, Vec<u64>, Option<Vec<u64>>, u64, Vec<String>);
 
 fn python(folder: &Path, arguments: &[&str]) {
     let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
@@ -65,6 +65,12 @@ fn descriptor(shape: &[u64], layout: &str, codecs: &str) -> ArrayDescriptor {
     }
 }
 
+/// With names of axes, the first of which the NetCDF file has for another extent.
+fn with_axes(mut made: ArrayDescriptor) -> ArrayDescriptor {
+    made.axis_names = Some(vec!["time".into(), "place".into()]);
+    made
+}
+
 /// Adds a dataset; ranks write rows in turn.
 fn add(file: &Path, inner: &str, made: &ArrayDescriptor, ranks: u64, seed: u64) -> Added {
     let text = format!("{}:{inner}", file.display());
@@ -89,7 +95,11 @@ fn add(file: &Path, inner: &str, made: &ArrayDescriptor, ranks: u64, seed: u64) 
     .unwrap_or_else(|error| panic!("{text}: {error}"));
     let found = Array::open(&text).unwrap();
     let chunks = found.descriptor().arrangement.tile.clone();
-    (inner.into(), shape, chunks, seed)
+    let dimensions = match file.extension().unwrap().to_str() {
+        Some("nc") => found.descriptor().axis_names.clone().unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    (inner.into(), shape, chunks, seed, dimensions)
 }
 
 fn told(folder: &Path, added: &BTreeMap<String, Vec<Added>>) {
@@ -112,8 +122,8 @@ fn files_of_others_keep_what_they_have() {
             let mut news = Vec::new();
             let plain = descriptor(&[6, 5], "row", "");
             let tiles = descriptor(&[23, 17], "tiled:4x5", "");
-            let mut packed = descriptor(&[60, 41], "tiled:7x9", "shuffle,deflate:1,fletcher32");
-            packed.axis_names = Some(vec!["time".into(), "place".into()]);
+            let packed = descriptor(&[60, 41], "tiled:7x9", "shuffle,deflate:1,fletcher32");
+            let packed = with_axes(packed);
             let new = |name: &str| format!("{name}{round}");
             news.push(add(file, &new("/neu"), &plain, 1, 1));
             news.push(add(file, &new("/packed by us"), &packed, 5, 2));
@@ -128,10 +138,14 @@ fn files_of_others_keep_what_they_have() {
             }
             news.push(add(file, &new("/fresh/deep/down/one"), &tiles, 5, 9));
             news.push(add(file, &new("/fresh/deep/two"), &plain, 1, 10));
-            for (inner, shape, _, seed) in &news {
+            for (inner, shape, _, seed, _) in &news {
                 let array = Array::open(&format!("{}:{inner}", file.display())).unwrap();
                 let found: Vec<f32> = array.read(&array.whole()).unwrap();
                 assert_eq!(found, values(shape, *seed), "{}:{inner}", file.display());
+            }
+            if file.extension().unwrap() == "nc" {
+                // The file has another extent under the first name.
+                assert_eq!(news[1].4, ["time_60", "place"]);
             }
             // In our eyes, too, nothing else has changed.
             let after = outcore::list(file.to_str().unwrap()).unwrap();
