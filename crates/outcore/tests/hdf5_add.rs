@@ -182,7 +182,7 @@ fn one_write_gives_the_name() {
         let before = std::fs::read(&path).unwrap();
         let listed = outcore::list(path.to_str().unwrap()).unwrap();
         let text = format!("{}:/g/new/one", path.display());
-        let made = descriptor(&[6, 5], "row", "");
+        let made = with_axes(descriptor(&[6, 5], "row", ""));
         let draft = Array::draft(&text, &made, false).unwrap();
         draft.write(&draft.whole(), &values(&[6, 5], 1)).unwrap();
         let unnamed = std::fs::read(&path).unwrap();
@@ -227,7 +227,7 @@ fn a_dropped_draft_leaves_the_file_as_it_was() {
         for codecs in ["", "deflate:1"] {
             for replace in [false, true] {
                 let text = format!("{}:/g/new", path.display());
-                let made = descriptor(&[60, 50], "tiled:8x8", codecs);
+                let made = with_axes(descriptor(&[60, 50], "tiled:8x8", codecs));
                 let draft = Array::draft(&text, &made, replace).unwrap();
                 draft.write(&draft.whole(), &values(&[60, 50], 1)).unwrap();
                 drop(draft);
@@ -248,6 +248,40 @@ fn a_dropped_draft_leaves_the_file_as_it_was() {
             .collect(),
     );
     python(folder.path(), &["check"]);
+}
+
+/// Dimensions get their names with the dataset: of those who make the same one, the first.
+#[test]
+fn datasets_that_are_added_at_the_same_time_share_dimensions() {
+    let folder = made_by_python();
+    let text = |inner: &str| name(folder.path(), &format!("theirs.nc:{inner}"));
+    let drafts = [("a", 5), ("b", 5), ("c", 4), ("d", 3)].map(|(inner, width)| {
+        let made = with_axes(descriptor(&[6, width], "row", ""));
+        Array::draft(&text(inner), &made, false).unwrap()
+    });
+    for draft in drafts {
+        draft.commit().unwrap();
+    }
+    for (inner, width) in [
+        ("a", "place"),
+        ("b", "place"),
+        ("c", "place_4"),
+        ("d", "place_3"),
+    ] {
+        let array = Array::open(&text(inner)).unwrap();
+        let names = array.descriptor().axis_names.clone().unwrap();
+        assert_eq!(names, ["time_6", width], "{inner}");
+    }
+    let script = "import netCDF4; print(sorted(netCDF4.Dataset('theirs.nc').dimensions))";
+    let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
+    let mut command = Command::new(python);
+    let output = command
+        .args(["-c", script])
+        .current_dir(folder.path())
+        .output();
+    let found = String::from_utf8(output.unwrap().stdout).unwrap();
+    let expected = "['lat', 'place', 'place_3', 'place_4', 'time', 'time_6']\n";
+    assert_eq!(found, expected);
 }
 
 /// Nobody's dataset is lost, nor are chunks that somebody else writes meanwhile.

@@ -30,6 +30,10 @@ const NAMELESS: &str = "This is a netCDF dimension";
 /// Collections of texts have so many bytes at least.
 const LEAST_COLLECTION: usize = 4096;
 
+/// Where the first reference stands in a collection, and how far the next is from one.
+pub(super) const FIRST_REFERENCE: u64 = 32;
+pub(super) const REFERENCE_STEP: u64 = 24;
+
 /// The names of the axes, if all have one; what cannot be understood has none.
 pub(crate) fn names(
     file: &File,

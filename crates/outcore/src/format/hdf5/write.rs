@@ -18,7 +18,7 @@ use serde_json::Map;
 
 use super::add::Addition;
 use super::checksum::lookup3;
-use super::dimensions::AxisNames;
+use super::dimensions::{AxisNames, FIRST_REFERENCE};
 use super::messages::{
     UNDEFINED, attribute_message, data_layout, dataspace, datatype, fill_value, pipeline,
 };
@@ -210,8 +210,7 @@ impl NewDataset {
         let Some(collection) = self.names.collection() else {
             return self.header(start, 0);
         };
-        // Behind the header, whose length does not depend on addresses.
-        let heap = (address + self.header(start, 0)?.len() as u64).next_multiple_of(8);
+        let heap = self.heap(address)?;
         let mut head = self.header(start, heap)?;
         head.resize((heap - address) as usize, 0);
         head.extend(collection);
@@ -222,6 +221,17 @@ impl NewDataset {
     /// length at `heap`.
     fn header(&self, start: u64, heap: u64) -> std::result::Result<Vec<u8>, String> {
         let descriptor = &self.descriptor;
+    /// Where the collection is if the header is at an address: behind that, whose length does
+    /// not depend on addresses.
+    fn heap(&self, address: u64) -> std::result::Result<u64, String> {
+        Ok((address + self.header(0, 0)?.len() as u64).next_multiple_of(8))
+    }
+
+    /// Where the first reference to a scale is if the header is at an address.
+    pub(super) fn references(&self, address: u64) -> std::result::Result<u64, String> {
+        Ok(self.heap(address)? + FIRST_REFERENCE)
+    }
+
         let mut header = NewHeader::new();
         header.add(kind::DATASPACE, &dataspace(&descriptor.shape))?;
         let element = datatype(descriptor.element_type, descriptor.byte_order);
