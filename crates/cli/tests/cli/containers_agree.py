@@ -5,6 +5,7 @@ containers_agree.py OUTCORE: works in the current directory.
 """
 import base64
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -238,3 +239,16 @@ assert group.attrs["kind"] == "mixed" and group["empty"].attrs["note"] == "nothi
 names = [name for name, _ in group["g"].arrays()]
 assert len(names) == 1 and names[0] in ("numbers", "again"), names
 same(group[f"g/{names[0]}"][...], values((5, 7), "i4"), "numbers")
+
+# What has a name in a group is in the group, whatever other names it has.
+with h5py.File("nexus.h5", "w") as file:
+    file["entry/instrument/detector/data"] = values((4, 5), "i4")
+    file["entry/data/data"] = file["entry/instrument/detector/data"]
+    file["entry/data"].attrs["signal"] = "data"
+for group, path in [("data", "data"), ("instrument", "detector/data"), ("instrument/detector", "data")]:
+    outcore("convert", f"nexus.h5:/entry/{group}", "part.h5", "--all")
+    with h5py.File("part.h5", "a") as file:
+        same(file[path][...], values((4, 5), "i4"), group)
+        assert group != "data" or text(file.attrs["signal"]) == "data"
+    os.remove("part.h5")
+    assert path.split("/")[0] in outcore("ls", f"nexus.h5:/entry/{group}"), group
