@@ -252,3 +252,16 @@ for group, path in [("data", "data"), ("instrument", "detector/data"), ("instrum
         assert group != "data" or text(file.attrs["signal"]) == "data"
     os.remove("part.h5")
     assert path.split("/")[0] in outcore("ls", f"nexus.h5:/entry/{group}"), group
+
+# What stands for missing bytes of a text is a number, as these are.
+with netCDF4.Dataset("chars.nc", "w", format="NETCDF3_CLASSIC") as data:
+    data.createDimension("n", 2)
+    data.createDimension("length", 3)
+    variable = data.createVariable("words", "S1", ("n", "length"), fill_value=b" ")
+    variable[:] = np.array([list("abc"), list("d  ")], "S1")
+outcore("convert", "chars.nc", "chars.zarr", "--all")
+outcore("convert", "chars.zarr/words", "chars2.nc:words")
+array = zarr.open_array("chars.zarr/words", mode="r")
+assert array.attrs["_FillValue"] == 32 and bytes(array[0]) == b"abc", dict(array.attrs)
+with netCDF4.Dataset("chars2.nc") as data:
+    assert data["words"]._FillValue == 32

@@ -163,8 +163,7 @@ pub(super) fn write(metadata: &Metadata) -> Result<(Value, Map<String, Value>), 
     let mut attributes = metadata.attributes.clone();
     let (element, byte_order) = (metadata.element_type, metadata.encoding.byte_order);
     // Readers take it for the missing value of NetCDF, so nothing is said that nobody wants.
-    let missing = attributes.get(fill::MISSING);
-    let missing = missing.and_then(|value| fill::bytes(value, element, byte_order).ok());
+    let missing = fill::missing(&attributes, element, byte_order);
     let fill_value = match (&missing, &metadata.fill_value) {
         (Some(bytes), _) => number(element, byte_order, bytes),
         // As a number: version 3 can write its bytes instead, which version 2 does not know.
