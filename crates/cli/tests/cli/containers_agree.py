@@ -253,6 +253,32 @@ for group, path in [("data", "data"), ("instrument", "detector/data"), ("instrum
     os.remove("part.h5")
     assert path.split("/")[0] in outcore("ls", f"nexus.h5:/entry/{group}"), group
 
+# Missing values come back from version 2: the fill value, but not the zero that every array of
+# zarr-python has.
+outcore("convert", "missing2.zarr", "missing2.nc4", "--all")
+outcore("convert", "missing2.zarr", "missing3.zarr", "--all")
+outcore("convert", "missing2.zarr", "zarr2:again2.zarr", "--all")
+outcore("convert", "missing2.zarr/i", "missing2.nc:i")
+with netCDF4.Dataset("missing2.nc4") as data:
+    assert data["f"]._FillValue == np.float32(0.1) and data["i"]._FillValue == -7
+with netCDF4.Dataset("missing2.nc") as data:
+    assert data["i"]._FillValue == -7
+group = zarr.open_group("missing3.zarr", mode="r")
+assert struct.unpack("<d", base64.b64decode(group["f"].attrs["_FillValue"])) == (float(np.float32(0.1)),)
+assert group["i"].attrs["_FillValue"] == -7
+group = zarr.open_group("again2.zarr", mode="r")
+assert group["f"].fill_value == np.float32(0.1) and group["i"].fill_value == -7
+group = zarr.open_group("zeros2.zarr", mode="w", zarr_format=2)
+for name, attributes in [("xarray", {"_ARRAY_DIMENSIONS": ["x"]}), ("plain", {})]:
+    made = group.create_array(name, shape=(3,), dtype="i4", fill_value=0, attributes=attributes)
+    made[:] = [1, 2, 3]
+outcore("convert", "zeros2.zarr", "zeros3.zarr", "--all")
+outcore("convert", "zeros2.zarr", "zarr2:zeros2again.zarr", "--all")
+group = zarr.open_group("zeros3.zarr", mode="r")
+assert group["xarray"].attrs["_FillValue"] == 0 and "_FillValue" not in group["plain"].attrs
+assert json.load(open("zeros2again.zarr/xarray/.zarray"))["fill_value"] == 0
+assert json.load(open("zeros2again.zarr/plain/.zarray"))["fill_value"] is None
+
 # What stands for missing bytes of a text is a number, as these are.
 with netCDF4.Dataset("chars.nc", "w", format="NETCDF3_CLASSIC") as data:
     data.createDimension("n", 2)
