@@ -155,7 +155,7 @@ fn remove(path: &Path, outside: &[PathBuf]) -> Result<()> {
 }
 
 impl Draft {
-    /// Begins the array `name`, filled with zeros. Fails if something of that
+    /// Begins the array `name`, filled as by `Array::create`. Fails if something of that
     /// name exists, unless `replace` is set.
     pub(crate) fn begin(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Self> {
         let unnamed = Unnamed::begin(name, descriptor, replace)?;

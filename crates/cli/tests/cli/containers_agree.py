@@ -291,3 +291,8 @@ array = zarr.open_array("chars.zarr/words", mode="r")
 assert array.attrs["_FillValue"] == 32 and bytes(array[0]) == b"abc", dict(array.attrs)
 with netCDF4.Dataset("chars2.nc") as data:
     assert data["words"]._FillValue == 32
+
+# An array of zeros is one, whatever stands for missing values.
+outcore("create", "zarr2:filled.zarr", "--shape", "4", "--type", "f32", "--attribute", "_FillValue=-999")
+array = zarr.open_array("filled.zarr", mode="r")
+assert list(array[:]) == [0, 0, 0, 0] and array.fill_value == -999
