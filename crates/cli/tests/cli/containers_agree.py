@@ -296,3 +296,38 @@ with netCDF4.Dataset("chars2.nc") as data:
 outcore("create", "zarr2:filled.zarr", "--shape", "4", "--type", "f32", "--attribute", "_FillValue=-999")
 array = zarr.open_array("filled.zarr", mode="r")
 assert list(array[:]) == [0, 0, 0, 0] and array.fill_value == -999
+
+# Arrays that have the name of an axis without being its coordinates.
+with netCDF4.Dataset("named.nc", "w", format="NETCDF3_CLASSIC") as data:
+    for name, extent in [("station", 3), ("length", 4), ("lat", 5), ("lon", 6)]:
+        data.createDimension(name, extent)
+    for name, kind, axes, shape in [
+        ("alt", "f4", ("station",), (3,)),
+        ("station", "i2", ("station", "length"), (3, 4)),
+        ("lat", "f8", ("lat", "lon"), (5, 6)),
+        ("lon", "f8", ("lat", "lon"), (5, 6)),
+        ("length", "i4", ("length",), (4,)),
+    ]:
+        data.createVariable(name, kind, axes)[...] = values(shape, kind)
+outcore("convert", "named.nc", "named.nc4", "--all", "--verify")
+with netCDF4.Dataset("named.nc4") as data:
+    assert data["alt"].dimensions == ("station_3",)
+    assert data["station"].dimensions == ("station_3", "length") and data["length"].dimensions == ("length",)
+    assert data["lat"].dimensions == data["lon"].dimensions == ("lat_5", "lon_6")
+    same(data["lon"][...], values((5, 6), "f8"), "lon")
+outcore("convert", "named.nc", "named.zarr", "--all")
+assert zarr.open_array("named.zarr/alt", mode="r").metadata.dimension_names == ("station",)
+
+# A scale whose maker has given it no name has that under which it is found.
+with h5py.File("unnamed.h5", "w") as file:
+    file["field"], file["x"] = values((3, 4), "f4"), np.arange(4.0)
+    file["y"] = np.arange(3.0)
+    for axis, name in enumerate("yx"):
+        file[name].make_scale()
+        file["field"].dims[axis].attach_scale(file[name])
+outcore("convert", "unnamed.h5", "unnamed.nc4", "--all")
+outcore("convert", "unnamed.h5", "unnamed.zarr", "--all")
+with netCDF4.Dataset("unnamed.nc4") as data:
+    assert data["field"].dimensions == ("y", "x") and data["x"].dimensions == ("x",)
+    assert set(data.dimensions) == {"x", "y"}
+assert zarr.open_array("unnamed.zarr/x", mode="r").metadata.dimension_names == ("x",)

@@ -66,15 +66,10 @@ fn find(file: &File, header: &ObjectHeader, axes: usize) -> Parsed<Option<Vec<St
     }
     let Some(scales) = named(SCALES) else {
         // A scale is the coordinates of an axis of its own name.
-        let text = |name| match named(name).map(|found| found.value(&file.source)) {
-            Some(Ok(Some(Value::String(text)))) => Some(text),
-            _ => None,
-        };
-        let own = match (text(CLASS).as_deref(), axes) {
-            (Some(SCALE), 1) => text(NAME).filter(|name| !name.starts_with(NAMELESS)),
-            _ => None,
-        };
-        return Ok(own.and_then(|name| complete(vec![name])));
+        return Ok(match axes == 1 && is_scale(file, header.address)? {
+            true => complete(vec![scale_name(file, header.address)?]),
+            false => None,
+        });
     };
     let mut names = Vec::new();
     for scale in first_scales(file, scales, axes)? {
