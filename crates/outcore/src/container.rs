@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::distinct::distinct;
-use crate::draft::{beside, parent, rename_to_free, sync_directory};
+use crate::draft::{beside, groups_on_the_way, parent, rename_to_free, sync_directory};
 use crate::error::{Error, Result};
 use crate::format::{Location, hdf5, native, place, zarr};
 use crate::hidden_name::hidden_name;
@@ -55,6 +55,11 @@ pub fn create_groups<'a>(
     let path = location.path();
     if place::exists(path)? {
         return Err(taken());
+    }
+    if let Location::Zarr { version, .. } = &location {
+        for group in groups_on_the_way(path) {
+            zarr::check_group(name, group, *version)?;
+        }
     }
     let make = |path: &Path| match &location {
         Location::Zarr { version, .. } => zarr::create_groups(path, &groups, *version),

@@ -541,7 +541,7 @@ pub(crate) fn is_added(name: &str, replace: bool) -> Result<bool> {
 }
 
 /// The groups that a Zarr array at `path` lies in, from the one that ends in .zarr on.
-fn groups_on_the_way(path: &Path) -> Vec<&Path> {
+pub(crate) fn groups_on_the_way(path: &Path) -> Vec<&Path> {
     let ends = |path: &&Path| path.extension().is_some_and(|ending| ending == "zarr");
     let around = parent(path);
     let Some(root) = around.ancestors().find(ends) else {
