@@ -299,12 +299,15 @@ impl State {
             },
             "POST" if request.asks("delete").is_some() => {
                 let body = String::from_utf8_lossy(&request.body).into_owned();
+                let mut deleted = String::new();
                 for key in body.split("<Key>").skip(1) {
                     let key = key.split("</Key>").next().unwrap_or_default();
                     let bucket = path.trim_end_matches('/');
                     self.objects.remove(&format!("{bucket}/{}", unescape(key)));
+                    // Whether it was there or not.
+                    deleted.push_str(&format!("<Deleted><Key>{key}</Key></Deleted>"));
                 }
-                Answer::xml("<DeleteResult></DeleteResult>".into())
+                Answer::xml(format!("<DeleteResult>{deleted}</DeleteResult>"))
             }
             "POST" if request.asks("uploads").is_some() => Answer::xml(format!(
                 "<InitiateMultipartUploadResult><UploadId>{path}</UploadId>\

@@ -168,13 +168,22 @@ impl Filling {
         }
         if left {
             job.check(output, &note)?;
+            // At an address not all groups need be there.
+            if let Location::Zarr { path, version } = &location
+                && place::is_address(path)
+            {
+                zarr::create_groups(path, &with_those_on_the_way(groups), *version)?;
+            }
         } else {
             // What is there is somebody else's, which is told below.
             if !exists {
                 job.write(&note)?;
             }
             if let Err(error) = create_groups(output, groups) {
-                if !exists {
+                // At an address some of the groups may be there; another run goes on with them.
+                let path = location.path();
+                let begun = place::is_address(path) && place::exists(path).unwrap_or(true);
+                if !exists && !begun {
                     let _ = std::fs::remove_file(&note);
                 }
                 return Err(error);
