@@ -318,7 +318,8 @@ impl State {
                     let key = key.split("</Key>").next().unwrap_or_default();
                     let bucket = path.trim_end_matches('/');
                     self.objects.remove(&format!("{bucket}/{}", unescape(key)));
-                    deleted += &format!("<Deleted><Key>{key}</Key></Deleted>");
+                    // Whether it was there or not.
+                    deleted.push_str(&format!("<Deleted><Key>{key}</Key></Deleted>"));
                 }
                 Answer::xml(format!("<DeleteResult>{deleted}</DeleteResult>"))
             }

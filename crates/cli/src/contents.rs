@@ -4,7 +4,7 @@
 //! kept with them; then array after array is made in it, each under its own name when it
 //! is complete. So a run that was stopped leaves a container of whole arrays.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use outcore::{Array, ArrayDescriptor, Comm, Error, Filling, Result, list};
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::chunks::is_hdf5;
 use crate::counted::counted;
+use crate::output::is_netcdf4;
 use crate::ranks::{cause, print, shown};
 use crate::rearrange::describe;
 use crate::work::{Ended, made_facts};
@@ -31,6 +32,7 @@ pub(crate) struct Contents {
 pub(crate) struct Member {
     pub(crate) input: String,
     pub(crate) output: String,
+    pub(crate) axis_names: Option<Vec<String>>,
     pub(crate) bytes: u64,
     /// Whether another run has made it.
     pub(crate) complete: bool,
@@ -107,10 +109,12 @@ impl Contents {
             false => HashMap::new(),
         };
         // The others refer to the coordinates.
-        arrays.sort_by_key(|(_, path, array): &(String, String, ArrayDescriptor)| {
-            let own = path.rsplit('/').next().unwrap_or_default();
-            array.axis_names.as_deref() != Some(&[own.to_owned()])
+        arrays.sort_by_key(|(_, path, array)| !is_coordinates(path, array));
+        let no_coordinates = arrays.iter().filter(|(_, path, array)| {
+            // Only there, what has the name of an axis is the axis.
+            is_netcdf4(output) && !is_coordinates(path, array)
         });
+        let no_axes: HashSet<String> = no_coordinates.map(|(_, path, _)| path.clone()).collect();
         let separator = if is_hdf5(output) { ":/" } else { "/" };
         for (name, path, array) in arrays {
             let there = made.get(&path);
@@ -121,6 +125,7 @@ impl Contents {
             }
             let count = array.element_count().unwrap_or(u64::MAX);
             contents.members.push(Member {
+                axis_names: axis_names(&path, &array, &no_axes),
                 input: name,
                 output: format!("{}{separator}{path}", output.trim_end_matches('/')),
                 bytes: count.saturating_mul(array.element_type.size()),
@@ -194,6 +199,29 @@ impl Contents {
         ));
         print(&text)
     }
+}
+
+/// Whether an array has one axis, of its own name.
+fn is_coordinates(path: &str, array: &ArrayDescriptor) -> bool {
+    let own = path.rsplit('/').next().unwrap_or_default();
+    array.axis_names.as_deref() == Some(&[own.to_owned()])
+}
+
+/// The names of an array's axes: those that an array beside it has, which is `no_axes`, get
+/// the extent behind them.
+fn axis_names(
+    path: &str,
+    array: &ArrayDescriptor,
+    no_axes: &HashSet<String>,
+) -> Option<Vec<String>> {
+    let folder = &path[..path.rfind('/').map_or(0, |slash| slash + 1)];
+    let named = array.axis_names.as_ref()?.iter().zip(&array.shape);
+    let name = |(name, extent): (&String, &u64)| match no_axes.contains(&format!("{folder}{name}"))
+    {
+        true => format!("{name}_{extent}"),
+        false => name.clone(),
+    };
+    Some(named.map(name).collect())
 }
 
 /// The shapes of arrays by their paths.

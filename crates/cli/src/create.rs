@@ -151,7 +151,7 @@ impl Create {
             let mut room = self.memory.room(comm, "filling an array")?;
             let draft = Array::draft_all(comm, &self.path, &descriptor, self.force)?;
             check_fill(&fill, &draft)?;
-            if fill != Fill::Zero {
+            if fill != Fill::Zero || !draft.descriptor().begins_with_zeros() {
                 let array = comm.agree(room.tuned(&draft, Tuning::default()))?;
                 let share = array.layout().byte_len() / comm.size() as u64;
                 let progress = Progress::shared(&progress, "filling", comm, share)?;

@@ -9,6 +9,11 @@ pub(crate) fn is_netcdf(name: &str) -> bool {
     format_of_new(name) == Some("netcdf")
 }
 
+/// Whether this is a file of NetCDF-4.
+pub(crate) fn is_netcdf4(name: &str) -> bool {
+    name.ends_with(".nc4")
+}
+
 /// Whether this is an array in outcore's own format.
 pub(crate) fn is_native(name: &str) -> bool {
     format_of_new(name) == Some("native")

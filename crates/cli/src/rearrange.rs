@@ -104,7 +104,11 @@ impl Rearrange {
                     bar.add(member.bytes / comm.size() as u64);
                     continue;
                 }
-                let wanted = |source: &Array, _: &Comm| wanted(source, &member.output);
+                let wanted = |source: &Array, _: &Comm| {
+                    let mut wanted = wanted(source, &member.output)?;
+                    wanted.descriptor.axis_names = member.axis_names.clone();
+                    Ok(wanted)
+                };
                 let made = self
                     .member(member, &budget)
                     .make(comm, &wanted, &|_| Ok(bar));

@@ -76,9 +76,10 @@ pub struct Array {
 
 impl Array {
     /// Makes an array of zeros (sparse, so at once even for terabytes) and
-    /// opens it for reading and writing. The ending of `name` says in which
-    /// format: `.oc` for outcore's own, `.npy` for NumPy's, or a `raw:`
-    /// description.
+    /// opens it for reading and writing. Elements of Zarr, and of HDF5 with filters, are
+    /// the fill value instead if the descriptor has one, as is in Zarr 2 a `_FillValue`
+    /// among its attributes. The ending of `name` says in which format: `.oc` for
+    /// outcore's own, `.npy` for NumPy's, or a `raw:` description.
     pub fn create(name: &str, descriptor: &ArrayDescriptor) -> Result<Self> {
         Self::draft(name, descriptor, false)?.commit()
     }

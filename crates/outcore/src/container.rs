@@ -16,14 +16,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::distinct::distinct;
-use crate::draft::{beside, parent, rename_to_free, sync_directory};
+use crate::draft::{beside, groups_on_the_way, parent, rename_to_free, sync_directory};
 use crate::error::{Error, Result};
 use crate::format::{Location, hdf5, native, place, zarr};
 use crate::hidden_name::hidden_name;
 use crate::identity::{Identity, identities};
 
-/// Groups by the names on the way to them, with what is kept with each.
-pub(crate) type Groups = BTreeMap<Vec<String>, Map<String, Value>>;
+/// Groups by their paths (`a/b`; that of the container is empty) with what is kept with each.
+/// Those on the way to one are among them.
+pub(crate) type Groups = BTreeMap<String, Map<String, Value>>;
 
 /// Makes the container `name`, a Zarr directory or an HDF5 file, with these groups by their
 /// paths in it and with what is kept with each; the path of the container itself is empty.
@@ -54,6 +55,11 @@ pub fn create_groups<'a>(
     let path = location.path();
     if place::exists(path)? {
         return Err(taken());
+    }
+    if let Location::Zarr { version, .. } = &location {
+        for group in groups_on_the_way(path) {
+            zarr::check_group(name, group, *version)?;
+        }
     }
     let make = |path: &Path| match &location {
         Location::Zarr { version, .. } => zarr::create_groups(path, &groups, *version),
@@ -97,14 +103,19 @@ fn is_whole_file(name: &str) -> bool {
 fn with_those_on_the_way<'a>(
     groups: impl IntoIterator<Item = (&'a str, Map<String, Value>)>,
 ) -> Groups {
-    let mut all = Groups::from([(Vec::new(), Map::new())]);
+    let mut all = Groups::from([(String::new(), Map::new())]);
     for (path, kept) in groups {
         let names = path.split('/').filter(|name| !name.is_empty());
-        let names: Vec<String> = names.map(str::to_owned).collect();
-        for len in 1..names.len() {
-            all.entry(names[..len].to_vec()).or_default();
+        let path = names.collect::<Vec<_>>().join("/");
+        let mut group = &path[..];
+        // Where one is known, so are those on the way to it.
+        while let Some((around, _)) = group.rsplit_once('/')
+            && !all.contains_key(around)
+        {
+            all.insert(around.into(), Map::new());
+            group = around;
         }
-        all.insert(names, kept);
+        all.insert(path, kept);
     }
     all
 }
@@ -161,13 +172,22 @@ impl Filling {
         };
         if left {
             job.check(output, &note)?;
+            // At an address not all groups need be there.
+            if let Location::Zarr { path, version } = &location
+                && place::is_address(path)
+            {
+                zarr::create_groups(path, &with_those_on_the_way(groups), *version)?;
+            }
         } else {
             // What is there is somebody else's, which is told below.
             if !exists {
                 job.write(&note)?;
             }
             if let Err(error) = create_groups(output, groups) {
-                if !exists {
+                // At an address some of the groups may be there; another run goes on with them.
+                let path = location.path();
+                let begun = place::is_address(path) && place::exists(path).unwrap_or(true);
+                if !exists && !begun {
                     let _ = std::fs::remove_file(&note);
                 }
                 return Err(error);
@@ -227,4 +247,22 @@ impl Job {
 fn note_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     parent(path).join(hidden_name("", &name, ".filling"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_in_groups_in_groups() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("deep.h5");
+        let name = name.to_str().unwrap();
+        let paths: Vec<String> = (1..2000).map(|deep| vec!["g"; deep].join("/")).collect();
+        create_groups(name, paths.iter().map(|path| (&**path, Map::new()))).unwrap();
+        let listed = crate::list(name).unwrap();
+        let listed: Vec<String> = listed.into_iter().map(|item| item.path).collect();
+        assert_eq!(listed[0], "");
+        assert_eq!(listed[1..], paths);
+    }
 }

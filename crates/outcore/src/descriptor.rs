@@ -126,6 +126,15 @@ impl ArrayDescriptor {
         self
     }
 
+    /// Whether elements that nobody has written are zero in every format.
+    pub fn begins_with_zeros(&self) -> bool {
+        let zero = |value: &Value| {
+            let bytes = fill_bytes(value, self.element_type, self.byte_order);
+            bytes.is_ok_and(|bytes| bytes.iter().all(|byte| *byte == 0))
+        };
+        self.fill_value.as_ref().is_none_or(zero)
+    }
+
     /// With chunks encoded so.
     pub fn codecs(mut self, codecs: Codecs) -> Self {
         self.codecs = codecs;

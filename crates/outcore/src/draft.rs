@@ -155,7 +155,7 @@ fn remove(path: &Path, outside: &[PathBuf]) -> Result<()> {
 }
 
 impl Draft {
-    /// Begins the array `name`, filled with zeros. Fails if something of that
+    /// Begins the array `name`, filled as by `Array::create`. Fails if something of that
     /// name exists, unless `replace` is set.
     pub(crate) fn begin(name: &str, descriptor: &ArrayDescriptor, replace: bool) -> Result<Self> {
         let unnamed = Unnamed::begin(name, descriptor, replace)?;
@@ -575,7 +575,7 @@ pub(crate) fn is_added(name: &str, replace: bool) -> Result<bool> {
 }
 
 /// The groups that a Zarr array at `path` lies in, from the one that ends in .zarr on.
-fn groups_on_the_way(path: &Path) -> Vec<&Path> {
+pub(crate) fn groups_on_the_way(path: &Path) -> Vec<&Path> {
     let ends = |path: &&Path| path.extension().is_some_and(|ending| ending == "zarr");
     let around = parent(path);
     let Some(root) = around.ancestors().find(ends) else {

@@ -43,6 +43,8 @@ fn is_taken(place: &Location) -> Result<bool> {
     let is_it = |path: &str| hdf5::same_name(Some(path), Some(inner));
     Ok(match place {
         Location::Netcdf { .. } => netcdf::list(path)?.iter().any(|item| is_it(&item.path)),
-        _ => hdf5::list(path)?.iter().any(|listed| is_it(&listed.path)),
+        _ => hdf5::list(path, "")?
+            .iter()
+            .any(|listed| is_it(&listed.path)),
     })
 }

@@ -132,7 +132,8 @@ def refused():
 
 
 def check(and_add):
-    """added.json: file to lists of name, shape, chunks, seed, in the order of their making."""
+    """added.json: file to lists of name, shape, chunks, seed, dimensions, in the order of their
+    making. Dimensions that the file did not have are made before the dataset, beside it."""
     added, dumped = json.load(open("added.json")), json.load(open("dumped.json"))
     assert dumped
     for name, news in added.items():
@@ -140,7 +141,15 @@ def check(and_add):
         with h5py.File(name) as file:
             after = snapshot(file)
         expected_names = {path: list(one[2]) for path, one in before.items() if one[0] == "group"}
-        for new, shape, chunks, seed in news:
+        for new, shape, chunks, seed, dimensions in news:
+            group = new[: new.rindex("/") + 1]
+            for dimension, extent in zip(dimensions, shape):
+                if group + dimension not in before and group + dimension in after:
+                    kind, held, attributes, _ = after.pop(group + dimension)
+                    bare = f"This is a netCDF dimension but not a netCDF variable.{extent:10}"
+                    assert kind == "dataset" and held == [0] * extent, (name, dimension)
+                    assert attributes == [("CLASS", b"DIMENSION_SCALE"), ("NAME", bare.encode())], attributes
+                    expected_names[group].append(dimension)
             kind, held, attributes, layout = after.pop(new)
             assert kind == "dataset" and np.array_equal(held, values(shape, seed)), (name, new)
             assert ("units", "K") in attributes or ("units", b"K") in attributes, (name, new, attributes)
@@ -181,7 +190,7 @@ def add(name, news):
             del group["for a while"]
         if not netcdf:
             file["many"]["even more"] = values((3,), 3)
-        new, shape, chunks, seed = news[0]
+        new, shape, chunks, seed, _ = news[0]
         file[new][...] = values(shape, seed)
     with h5py.File(name) as file:
         pickle.dump(snapshot(file), open(name + ".before", "wb"))
@@ -195,8 +204,9 @@ def check_netcdf(added):
     with netCDF4.Dataset("theirs.nc") as file:
         assert (file["t"][:] == values((4, 5), 0)).all() and file["t"].dimensions == ("time", "lat")
         assert file.title == "a title" and (file["g/u"][:] == np.arange(5)).all()
-        for new, shape, _, seed in added["theirs.nc"]:
+        for new, shape, _, seed, dimensions in added["theirs.nc"]:
             assert (file[new][:] == values(shape, seed)).all(), new
+            assert not dimensions or file[new].dimensions == tuple(dimensions), new
 
 
 if sys.argv[1] == "make":

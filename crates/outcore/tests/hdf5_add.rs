@@ -7,8 +7,8 @@ use std::process::Command;
 
 use outcore::{Array, ArrayDescriptor, ElementType, Error};
 
-/// Name, shape, chunks, and the value of the first element.
-type Added = (String, Vec<u64>, Option<Vec<u64>>, u64);
+/// Name, shape, chunks, the value of the first element, and the dimensions of a file of NetCDF.
+type Added = (String, Vec<u64>, Option<Vec<u64>>, u64, Vec<String>);
 
 fn python(folder: &Path, arguments: &[&str]) {
     let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
@@ -65,6 +65,12 @@ fn descriptor(shape: &[u64], layout: &str, codecs: &str) -> ArrayDescriptor {
     }
 }
 
+/// With names of axes, the first of which the NetCDF file has for another extent.
+fn with_axes(mut made: ArrayDescriptor) -> ArrayDescriptor {
+    made.axis_names = Some(vec!["time".into(), "place".into()]);
+    made
+}
+
 /// Adds a dataset; ranks write rows in turn.
 fn add(file: &Path, inner: &str, made: &ArrayDescriptor, ranks: u64, seed: u64) -> Added {
     let text = format!("{}:{inner}", file.display());
@@ -89,7 +95,11 @@ fn add(file: &Path, inner: &str, made: &ArrayDescriptor, ranks: u64, seed: u64) 
     .unwrap_or_else(|error| panic!("{text}: {error}"));
     let found = Array::open(&text).unwrap();
     let chunks = found.descriptor().arrangement.tile.clone();
-    (inner.into(), shape, chunks, seed)
+    let dimensions = match file.extension().unwrap().to_str() {
+        Some("nc") => found.descriptor().axis_names.clone().unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    (inner.into(), shape, chunks, seed, dimensions)
 }
 
 fn told(folder: &Path, added: &BTreeMap<String, Vec<Added>>) {
@@ -112,8 +122,8 @@ fn files_of_others_keep_what_they_have() {
             let mut news = Vec::new();
             let plain = descriptor(&[6, 5], "row", "");
             let tiles = descriptor(&[23, 17], "tiled:4x5", "");
-            let mut packed = descriptor(&[60, 41], "tiled:7x9", "shuffle,deflate:1,fletcher32");
-            packed.axis_names = Some(vec!["time".into(), "place".into()]);
+            let packed = descriptor(&[60, 41], "tiled:7x9", "shuffle,deflate:1,fletcher32");
+            let packed = with_axes(packed);
             let new = |name: &str| format!("{name}{round}");
             news.push(add(file, &new("/neu"), &plain, 1, 1));
             news.push(add(file, &new("/packed by us"), &packed, 5, 2));
@@ -128,10 +138,14 @@ fn files_of_others_keep_what_they_have() {
             }
             news.push(add(file, &new("/fresh/deep/down/one"), &tiles, 5, 9));
             news.push(add(file, &new("/fresh/deep/two"), &plain, 1, 10));
-            for (inner, shape, _, seed) in &news {
+            for (inner, shape, _, seed, _) in &news {
                 let array = Array::open(&format!("{}:{inner}", file.display())).unwrap();
                 let found: Vec<f32> = array.read(&array.whole()).unwrap();
                 assert_eq!(found, values(shape, *seed), "{}:{inner}", file.display());
+            }
+            if file.extension().unwrap() == "nc" {
+                // The file has another extent under the first name.
+                assert_eq!(news[1].4, ["time_60", "place"]);
             }
             // In our eyes, too, nothing else has changed.
             let after = outcore::list(file.to_str().unwrap()).unwrap();
@@ -168,7 +182,7 @@ fn one_write_gives_the_name() {
         let before = std::fs::read(&path).unwrap();
         let listed = outcore::list(path.to_str().unwrap()).unwrap();
         let text = format!("{}:/g/new/one", path.display());
-        let made = descriptor(&[6, 5], "row", "");
+        let made = with_axes(descriptor(&[6, 5], "row", ""));
         let draft = Array::draft(&text, &made, false).unwrap();
         draft.write(&draft.whole(), &values(&[6, 5], 1)).unwrap();
         let unnamed = std::fs::read(&path).unwrap();
@@ -213,7 +227,7 @@ fn a_dropped_draft_leaves_the_file_as_it_was() {
         for codecs in ["", "deflate:1"] {
             for replace in [false, true] {
                 let text = format!("{}:/g/new", path.display());
-                let made = descriptor(&[60, 50], "tiled:8x8", codecs);
+                let made = with_axes(descriptor(&[60, 50], "tiled:8x8", codecs));
                 let draft = Array::draft(&text, &made, replace).unwrap();
                 draft.write(&draft.whole(), &values(&[60, 50], 1)).unwrap();
                 drop(draft);
@@ -234,6 +248,40 @@ fn a_dropped_draft_leaves_the_file_as_it_was() {
             .collect(),
     );
     python(folder.path(), &["check"]);
+}
+
+/// Dimensions get their names with the dataset: of those who make the same one, the first.
+#[test]
+fn datasets_that_are_added_at_the_same_time_share_dimensions() {
+    let folder = made_by_python();
+    let text = |inner: &str| name(folder.path(), &format!("theirs.nc:{inner}"));
+    let drafts = [("a", 5), ("b", 5), ("c", 4), ("d", 3)].map(|(inner, width)| {
+        let made = with_axes(descriptor(&[6, width], "row", ""));
+        Array::draft(&text(inner), &made, false).unwrap()
+    });
+    for draft in drafts {
+        draft.commit().unwrap();
+    }
+    for (inner, width) in [
+        ("a", "place"),
+        ("b", "place"),
+        ("c", "place_4"),
+        ("d", "place_3"),
+    ] {
+        let array = Array::open(&text(inner)).unwrap();
+        let names = array.descriptor().axis_names.clone().unwrap();
+        assert_eq!(names, ["time_6", width], "{inner}");
+    }
+    let script = "import netCDF4; print(sorted(netCDF4.Dataset('theirs.nc').dimensions))";
+    let python = std::env::var("OUTCORE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
+    let mut command = Command::new(python);
+    let output = command
+        .args(["-c", script])
+        .current_dir(folder.path())
+        .output();
+    let found = String::from_utf8(output.unwrap().stdout).unwrap();
+    let expected = "['lat', 'place', 'place_3', 'place_4', 'time', 'time_6']\n";
+    assert_eq!(found, expected);
 }
 
 /// Nobody's dataset is lost, nor are chunks that somebody else writes meanwhile.

@@ -5,6 +5,7 @@ containers_agree.py OUTCORE: works in the current directory.
 """
 import base64
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -238,3 +239,95 @@ assert group.attrs["kind"] == "mixed" and group["empty"].attrs["note"] == "nothi
 names = [name for name, _ in group["g"].arrays()]
 assert len(names) == 1 and names[0] in ("numbers", "again"), names
 same(group[f"g/{names[0]}"][...], values((5, 7), "i4"), "numbers")
+
+# What has a name in a group is in the group, whatever other names it has.
+with h5py.File("nexus.h5", "w") as file:
+    file["entry/instrument/detector/data"] = values((4, 5), "i4")
+    file["entry/data/data"] = file["entry/instrument/detector/data"]
+    file["entry/data"].attrs["signal"] = "data"
+for group, path in [("data", "data"), ("instrument", "detector/data"), ("instrument/detector", "data")]:
+    outcore("convert", f"nexus.h5:/entry/{group}", "part.h5", "--all")
+    with h5py.File("part.h5", "a") as file:
+        same(file[path][...], values((4, 5), "i4"), group)
+        assert group != "data" or text(file.attrs["signal"]) == "data"
+    os.remove("part.h5")
+    assert path.split("/")[0] in outcore("ls", f"nexus.h5:/entry/{group}"), group
+
+# Missing values come back from version 2: the fill value, but not the zero that every array of
+# zarr-python has.
+outcore("convert", "missing2.zarr", "missing2.nc4", "--all")
+outcore("convert", "missing2.zarr", "missing3.zarr", "--all")
+outcore("convert", "missing2.zarr", "zarr2:again2.zarr", "--all")
+outcore("convert", "missing2.zarr/i", "missing2.nc:i")
+with netCDF4.Dataset("missing2.nc4") as data:
+    assert data["f"]._FillValue == np.float32(0.1) and data["i"]._FillValue == -7
+with netCDF4.Dataset("missing2.nc") as data:
+    assert data["i"]._FillValue == -7
+group = zarr.open_group("missing3.zarr", mode="r")
+assert struct.unpack("<d", base64.b64decode(group["f"].attrs["_FillValue"])) == (float(np.float32(0.1)),)
+assert group["i"].attrs["_FillValue"] == -7
+group = zarr.open_group("again2.zarr", mode="r")
+assert group["f"].fill_value == np.float32(0.1) and group["i"].fill_value == -7
+group = zarr.open_group("zeros2.zarr", mode="w", zarr_format=2)
+for name, attributes in [("xarray", {"_ARRAY_DIMENSIONS": ["x"]}), ("plain", {})]:
+    made = group.create_array(name, shape=(3,), dtype="i4", fill_value=0, attributes=attributes)
+    made[:] = [1, 2, 3]
+outcore("convert", "zeros2.zarr", "zeros3.zarr", "--all")
+outcore("convert", "zeros2.zarr", "zarr2:zeros2again.zarr", "--all")
+group = zarr.open_group("zeros3.zarr", mode="r")
+assert group["xarray"].attrs["_FillValue"] == 0 and "_FillValue" not in group["plain"].attrs
+assert json.load(open("zeros2again.zarr/xarray/.zarray"))["fill_value"] == 0
+assert json.load(open("zeros2again.zarr/plain/.zarray"))["fill_value"] is None
+
+# What stands for missing bytes of a text is a number, as these are.
+with netCDF4.Dataset("chars.nc", "w", format="NETCDF3_CLASSIC") as data:
+    data.createDimension("n", 2)
+    data.createDimension("length", 3)
+    variable = data.createVariable("words", "S1", ("n", "length"), fill_value=b" ")
+    variable[:] = np.array([list("abc"), list("d  ")], "S1")
+outcore("convert", "chars.nc", "chars.zarr", "--all")
+outcore("convert", "chars.zarr/words", "chars2.nc:words")
+array = zarr.open_array("chars.zarr/words", mode="r")
+assert array.attrs["_FillValue"] == 32 and bytes(array[0]) == b"abc", dict(array.attrs)
+with netCDF4.Dataset("chars2.nc") as data:
+    assert data["words"]._FillValue == 32
+
+# An array of zeros is one, whatever stands for missing values.
+outcore("create", "zarr2:filled.zarr", "--shape", "4", "--type", "f32", "--attribute", "_FillValue=-999")
+array = zarr.open_array("filled.zarr", mode="r")
+assert list(array[:]) == [0, 0, 0, 0] and array.fill_value == -999
+
+# Arrays that have the name of an axis without being its coordinates.
+with netCDF4.Dataset("named.nc", "w", format="NETCDF3_CLASSIC") as data:
+    for name, extent in [("station", 3), ("length", 4), ("lat", 5), ("lon", 6)]:
+        data.createDimension(name, extent)
+    for name, kind, axes, shape in [
+        ("alt", "f4", ("station",), (3,)),
+        ("station", "i2", ("station", "length"), (3, 4)),
+        ("lat", "f8", ("lat", "lon"), (5, 6)),
+        ("lon", "f8", ("lat", "lon"), (5, 6)),
+        ("length", "i4", ("length",), (4,)),
+    ]:
+        data.createVariable(name, kind, axes)[...] = values(shape, kind)
+outcore("convert", "named.nc", "named.nc4", "--all", "--verify")
+with netCDF4.Dataset("named.nc4") as data:
+    assert data["alt"].dimensions == ("station_3",)
+    assert data["station"].dimensions == ("station_3", "length") and data["length"].dimensions == ("length",)
+    assert data["lat"].dimensions == data["lon"].dimensions == ("lat_5", "lon_6")
+    same(data["lon"][...], values((5, 6), "f8"), "lon")
+outcore("convert", "named.nc", "named.zarr", "--all")
+assert zarr.open_array("named.zarr/alt", mode="r").metadata.dimension_names == ("station",)
+
+# A scale whose maker has given it no name has that under which it is found.
+with h5py.File("unnamed.h5", "w") as file:
+    file["field"], file["x"] = values((3, 4), "f4"), np.arange(4.0)
+    file["y"] = np.arange(3.0)
+    for axis, name in enumerate("yx"):
+        file[name].make_scale()
+        file["field"].dims[axis].attach_scale(file[name])
+outcore("convert", "unnamed.h5", "unnamed.nc4", "--all")
+outcore("convert", "unnamed.h5", "unnamed.zarr", "--all")
+with netCDF4.Dataset("unnamed.nc4") as data:
+    assert data["field"].dimensions == ("y", "x") and data["x"].dimensions == ("x",)
+    assert set(data.dimensions) == {"x", "y"}
+assert zarr.open_array("unnamed.zarr/x", mode="r").metadata.dimension_names == ("x",)

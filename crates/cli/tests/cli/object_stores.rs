@@ -325,6 +325,31 @@ fn each_chunk_is_moved_once() {
     assert_eq!(few, all);
 }
 
+/// Groups at an address come one by one; a run that goes on makes those that are missing.
+#[test]
+fn groups_of_containers_are_made_again() {
+    let server = ObjectServer::start(Duration::ZERO).unwrap();
+    let client = Client::of(&server.endpoint());
+    client.ok("create|in.zarr/g/a|--shape|100|--type|i32|--fill|index");
+    let text = r#"{"zarr_format": 3, "node_type": "group", "attributes": {"title": "a run"}}"#;
+    std::fs::write(client.place.path("in.zarr/g/zarr.json"), text).unwrap();
+    let line = "convert|in.zarr|s3://bucket/out.zarr|--all";
+    let group = "bucket/out.zarr/g/zarr.json";
+    server.fail(group, Fault::Status(403, "AccessDenied"), 100);
+    let fails = |word: &str| {
+        let said = complaint(&client.run(line), 1, line);
+        assert!(said.contains(word), "{said}");
+    };
+    fails("g/zarr.json");
+    server.forgive();
+    assert!(server.get("bucket/out.zarr/zarr.json").is_some() && server.get(group).is_none());
+    fails("--resume");
+    client.ok(&format!("{line}|--resume"));
+    let found = String::from_utf8(server.get(group).unwrap()).unwrap();
+    assert!(found.contains("a run"), "{found}");
+    client.ok("diff|in.zarr/g/a|s3://bucket/out.zarr/g/a");
+}
+
 /// Web servers, the other protocols, and files with their address.
 #[test]
 fn other_addresses() {

@@ -110,3 +110,29 @@ fn wrong_names_are_refused() {
     assert!(problem.contains("--all"), "{problem}");
     assert_eq!(place.names(), ["in.zarr"]);
 }
+
+#[test]
+fn nothing_is_begun_where_no_container_can_be() {
+    let place = container();
+    place.ok("create array.zarr --shape 4 --type f32");
+    place.ok("create zarr2:second.zarr/a --shape 4 --type f32");
+    for (output, said) in [
+        ("array.zarr/sub", "array.zarr is an array"),
+        ("second.zarr/sub", "of Zarr version 2"),
+    ] {
+        for more in ["", " --resume"] {
+            let problem = place.fails(1, &format!("convert in.zarr {output} --all{more}"));
+            assert!(
+                problem.contains(said) && !problem.contains("--resume"),
+                "{problem}"
+            );
+        }
+        let folder = place.path(output.split('/').next().unwrap());
+        let left = std::fs::read_dir(folder).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        let of_it = |name: &std::ffi::OsString| name.to_string_lossy().contains("sub");
+        assert!(!left.iter().any(of_it), "{left:?}");
+    }
+    place.ok("convert in.zarr zarr2:second.zarr/sub --all");
+    same(&place, "second.zarr/sub", "/");
+}

@@ -72,11 +72,9 @@ pub fn list(name: &str) -> Result<Vec<Item>> {
 fn list_hdf5(path: &Path, inner: &str) -> Result<Vec<Item>> {
     let group = hdf5::plain_path(inner);
     let item = |listed: hdf5::Listed| {
-        let below = listed.path.strip_prefix(&group)?;
-        if !below.is_empty() && !below.starts_with('/') {
-            return None;
-        }
-        let below = below.trim_start_matches('/').to_owned();
+        let below = listed.path[group.len()..]
+            .trim_start_matches('/')
+            .to_owned();
         let (array, problem) = match listed.dataset {
             Some(Ok(descriptor)) => (Some(descriptor), None),
             Some(Err(error)) => (None, Some(error.to_string())),
@@ -84,15 +82,16 @@ fn list_hdf5(path: &Path, inner: &str) -> Result<Vec<Item>> {
         };
         let inner = (!listed.path.is_empty()).then(|| listed.path.clone());
         let path = path.into();
-        Some(Item {
+        Item {
             name: Location::Hdf5 { path, inner }.to_string(),
             path: below,
             array,
             problem,
             attributes: listed.attributes,
-        })
+        }
     };
-    Ok(hdf5::list(path)?.into_iter().filter_map(item).collect())
+    let listed = hdf5::list(path, inner)?.into_iter();
+    Ok(listed.map(item).collect())
 }
 
 /// The format that the name of a new array says: `native`, `npy`, `raw`, `zarr`, `hdf5` (as a

@@ -464,10 +464,6 @@ impl Client {
 
     /// Removes an object, if it is there.
     pub(super) fn remove(&self, key: &str) -> io::Result<()> {
-        // Not every server answers those who remove what is not there.
-        if self.head(key)?.is_none() {
-            return Ok(());
-        }
         let path = self.path(key)?;
         wait(async {
             match self.store.delete(&path).await {

@@ -4,8 +4,9 @@
 //!
 //! 1. Space at the end of the file is claimed, and the dataset made there, with
 //!    everything but a name. It is opened by its address (`file.h5:@4096`) and filled.
-//! 2. The name: nothing that is there is changed. The group it is in is copied to the
-//!    end of the file with the new name in it (`new_group.rs`), then the group that
+//!    The dimensions of NetCDF-4 that the file lacks are made before it, without names, too.
+//! 2. The names: nothing that is there is changed. The group it is in is copied to the
+//!    end of the file with the new names in it (`new_group.rs`), then the group that
 //!    group is in with the copy's address, and so on up to the root. One write of a few
 //!    bytes of the superblock then makes the new root the root.
 //!
@@ -13,8 +14,10 @@
 //! the old groups, and a dataset that got no name, are space that nobody uses (h5repack
 //! gives it back). Both steps hold the lock of what all share in a file, and the second
 //! reads the groups again under it; so programs that add at the same time all find
-//! their datasets.
+//! their datasets, and what one has made a dimension meanwhile is that of the other.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +25,9 @@ use std::sync::Arc;
 use outcore_storage::{Access, FileStore, Store};
 use serde_json::Map;
 
-use super::dimensions::{AxisNames, is_only_dimension, is_scale, is_scale_of, only_dimension};
+use super::dimensions::{
+    AxisNames, REFERENCE_STEP, is_only_dimension, is_scale, is_scale_of, only_dimension,
+};
 use super::index_in_file::lock_shared_parts;
 use super::link::Target;
 use super::new_group::{Group, new_group};
@@ -48,6 +53,25 @@ pub(crate) struct Addition {
     /// Whether another dataset may lose its name to it.
     replace: bool,
     address: u64,
+    dimensions: Vec<Dimension>,
+}
+
+/// A dimension that a new dataset has, and by which scale.
+#[derive(Debug)]
+struct Dimension {
+    name: String,
+    extent: u64,
+    /// The address that the dataset refers to, and at which offset it does.
+    scale: u64,
+    reference: u64,
+}
+
+/// Where the scale of a dimension is.
+enum Scale {
+    /// At this address, under a name.
+    Named(u64),
+    /// Nowhere, and this name is free for it.
+    New(String),
 }
 
 impl Addition {
@@ -59,8 +83,10 @@ impl Addition {
         descriptor: &ArrayDescriptor,
         replace: bool,
     ) -> Result<Self> {
+        // What cannot be made at all is refused before the file is looked at.
         let labels = AxisNames::labels(descriptor.axis_names.as_ref());
         let mut dataset = NewDataset::new(array, descriptor, labels)?;
+        let mut scales = Vec::new();
         let store: Arc<dyn Store> = Arc::new(FileStore::open(path, Access::ReadWrite)?);
         // A library that has the file open writes behind its end whenever it likes.
         store.announce_writing()?;
@@ -72,22 +98,28 @@ impl Addition {
             names: names_on_the_way(array, inner)?,
             replace,
             address: 0,
+            dimensions: Vec::new(),
         };
-        let base = {
+        let (base, start) = {
             let _lock = lock_shared_parts(&*store)?;
-            let mut file = addition.of(growing(&store))?;
-            let mut groups = addition.of(groups_on_the_way(&file, &addition.names, replace))?;
+            let file = addition.of(growing(&store))?;
+            let groups = addition.of(groups_on_the_way(&file, &addition.names, replace))?;
+            let begin = file.end.checked(&*store)?;
+            let start = addition.of(file.free(begin))?;
             if let Some(names) = &descriptor.axis_names
                 && is_netcdf(path)
             {
-                let names = addition.dimensions(&file, &groups, names, &descriptor.shape)?;
+                let axes = names.iter().cloned().zip(descriptor.shape.iter().copied());
+                let axes = axes.collect::<Vec<_>>();
+                let names = addition.dimensions(&file, &groups, &axes, (start, &mut scales))?;
                 dataset = NewDataset::new(array, descriptor, names)?;
-                // Dimensions that are new have moved what is on the way to them.
-                file = addition.of(growing(&store))?;
-                groups = addition.of(groups_on_the_way(&file, &addition.names, replace))?;
             }
-            let begin = file.end.checked(&*store)?;
-            addition.address = addition.of(file.free(begin))?;
+            addition.address = start + scales.len() as u64;
+            let first = dataset.references(addition.address);
+            let first = first.map_err(|problem| addition.wrong(problem))?;
+            for (dimension, at) in addition.dimensions.iter_mut().zip(0..) {
+                dimension.reference = file.source.base + first + at * REFERENCE_STEP;
+            }
             let address = tree::unlinked(addition.address);
             if groups
                 .first()
@@ -108,8 +140,9 @@ impl Addition {
             store.set_len(end)?;
             store.sync()?;
             file.end.claim(&*store, end - begin)?;
-            base
+            (base, start)
         };
+        store.write_at(base + start, &scales)?;
         dataset.write(&*store, base, addition.address)?;
         Ok(addition)
     }
@@ -134,20 +167,22 @@ impl Addition {
             ));
         }
         let groups = self.of(groups_on_the_way(&file, &self.names, self.replace))?;
+        let new = self.new_dimensions(&file, &groups)?;
         let own = self.names.last().map_or("", String::as_str);
-        self.give_names(&file, &groups, Vec::new(), vec![(own, self.address)])
+        let mut links: Vec<(&str, u64)> = new.iter().map(|(name, at)| (&**name, *at)).collect();
+        links.push((own, self.address));
+        self.give_names(&file, &groups, links)
     }
 
-    /// Writes objects behind the end of the file, then copies of the groups on the way, the
-    /// last of them with these names, too, and makes the first of them the root.
+    /// Writes copies of the groups on the way behind the end of the file, the last of them with
+    /// these names, too, and makes the first of them the root.
     fn give_names<'a>(
         &'a self,
         file: &File,
         groups: &[Group],
-        mut bytes: Vec<u8>,
         mut links: Vec<(&'a str, u64)>,
     ) -> Result<()> {
-        let start = self.free(file)?;
+        let (start, mut bytes) = (self.free(file)?, Vec::new());
         for at in (0..self.names.len()).rev() {
             let numbered = is_netcdf(&self.path);
             let header = match groups.get(at) {
@@ -173,68 +208,121 @@ impl Addition {
         self.of(file.free(file.end.checked(&*self.store)?))
     }
 
-    /// The dimensions of the dataset, by the scales that the file has in the groups on the
-    /// way; those that are missing are made, in the group of the dataset. The lock of what
-    /// all share is held.
+    /// Finds the dimensions of a dataset with these axes, and puts the scales that the file
+    /// lacks, which will be at the address `start`, into `made`.
     fn dimensions(
+        &mut self,
+        file: &File,
+        groups: &[Group],
+        axes: &[(String, u64)],
+        (start, made): (u64, &mut Vec<u8>),
+    ) -> Result<AxisNames> {
+        let own = self.names.last().map_or("", String::as_str);
+        let names = || axes.iter().map(|(name, _)| name.clone());
+        let labels = || AxisNames::Labels(names().collect());
+        if names().any(|name| name.is_empty() || name.contains('/')) {
+            return Ok(labels());
+        }
+        if names().eq([own.to_owned()]) {
+            return Ok(AxisNames::Own(own.into()));
+        }
+        let Some(scales) = self.scales(file, groups, axes)? else {
+            return Ok(labels());
+        };
+        let mut new = HashMap::new();
+        for ((name, extent), scale) in axes.iter().zip(scales) {
+            let scale = match scale {
+                Scale::Named(address) => address,
+                Scale::New(free) => match new.entry(free) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(unknown) => {
+                        let scale = only_dimension(*extent).map_err(|it| self.wrong(it))?;
+                        let address = start + made.len() as u64;
+                        made.extend(scale);
+                        made.resize(made.len().next_multiple_of(8), 0);
+                        *unknown.insert(address)
+                    }
+                },
+            };
+            self.dimensions.push(Dimension {
+                name: name.clone(),
+                extent: *extent,
+                scale,
+                reference: 0,
+            });
+        }
+        let scales = self.dimensions.iter().map(|dimension| dimension.scale);
+        Ok(AxisNames::Scales(scales.collect()))
+    }
+
+    /// Where the scales of these axes are: in the groups on the way, or new in the group of the
+    /// dataset. `None`: other objects have their names. The lock of what all share is held.
+    fn scales(
         &self,
         file: &File,
         groups: &[Group],
-        names: &[String],
-        shape: &[u64],
-    ) -> Result<AxisNames> {
+        axes: &[(String, u64)],
+    ) -> Result<Option<Vec<Scale>>> {
         let own = self.names.last().map_or("", String::as_str);
-        if names
-            .iter()
-            .any(|name| name.is_empty() || name.contains('/'))
-        {
-            return Ok(AxisNames::Labels(names.to_vec()));
-        }
-        if names.len() == 1 && names[0] == own {
-            return Ok(AxisNames::Own(own.into()));
-        }
         let around = groups.get(self.names.len() - 1);
-        let start = self.free(file)?;
-        let (mut addresses, mut bytes) = (Vec::new(), Vec::new());
-        let mut new: Vec<(String, u64, u64)> = Vec::new();
-        for (name, extent) in names.iter().zip(shape) {
+        let mut new: HashMap<String, u64> = HashMap::new();
+        let mut found = Vec::new();
+        for (name, extent) in axes {
             // One name has one extent.
             for name in [name.clone(), format!("{name}_{extent}")] {
-                let known = new.iter().find(|known| known.0 == name);
-                let found = groups.iter().rev().find_map(|group| group.link(&name));
-                let address = match (known, found.map(|link| &link.target)) {
-                    (Some((_, of, address)), _) => (of == extent).then_some(*address),
-                    (None, Some(Target::Object(address))) => {
-                        let fits = self.of(is_scale_of(file, *address, *extent))?;
-                        fits.then_some(*address)
+                if let Some(of) = new.get(&name) {
+                    if of == extent {
+                        found.push(Scale::New(name));
+                        break;
                     }
-                    _ => None,
-                };
-                if let Some(address) = address {
-                    addresses.push(address);
+                    continue;
+                }
+                let there = groups.iter().rev().find_map(|group| group.link(&name));
+                if let Some(Target::Object(address)) = there.map(|link| &link.target)
+                    && self.of(is_scale_of(file, *address, *extent))?
+                {
+                    found.push(Scale::Named(*address));
                     break;
                 }
                 let taken = around.is_some_and(|group| group.link(&name).is_some());
-                if known.is_none() && !taken && name != own {
-                    let address = start + bytes.len() as u64;
-                    let scale = only_dimension(*extent).map_err(|it| self.wrong(it))?;
-                    bytes.extend(scale);
-                    bytes.resize(bytes.len().next_multiple_of(8), 0);
-                    new.push((name, *extent, address));
-                    addresses.push(address);
+                if !taken && name != own {
+                    new.insert(name.clone(), *extent);
+                    found.push(Scale::New(name));
                     break;
                 }
             }
         }
-        if addresses.len() < names.len() {
-            // Other objects have these names.
-            return Ok(AxisNames::Labels(names.to_vec()));
+        Ok((found.len() == axes.len()).then_some(found))
+    }
+
+    /// The names and addresses of the dimensions that get their names with the dataset; it refers
+    /// to those that others have made meanwhile.
+    fn new_dimensions(&self, file: &File, groups: &[Group]) -> Result<Vec<(String, u64)>> {
+        let axes = self.dimensions.iter();
+        let axes: Vec<_> = axes.map(|axis| (axis.name.clone(), axis.extent)).collect();
+        let scales = self.scales(file, groups, &axes)?.ok_or_else(|| {
+            self.wrong(
+                "other objects of the file have got the names of its axes; begin anew".into(),
+            )
+        })?;
+        let mut new: Vec<(String, u64)> = Vec::new();
+        for (dimension, scale) in self.dimensions.iter().zip(scales) {
+            let address = match scale {
+                Scale::Named(address) => address,
+                Scale::New(name) => match new.iter().find(|known| known.0 == name) {
+                    Some((_, address)) => *address,
+                    None => {
+                        new.push((name, dimension.scale));
+                        dimension.scale
+                    }
+                },
+            };
+            if address != dimension.scale {
+                let store = &self.store;
+                store.write_at(dimension.reference, &address.to_le_bytes())?;
+            }
         }
-        if !new.is_empty() {
-            let links = new.iter().map(|(name, _, address)| (&**name, *address));
-            self.give_names(file, groups, bytes, links.collect())?;
-        }
-        Ok(AxisNames::Scales(addresses))
+        Ok(new)
     }
 
     /// Returns when the name is on stable storage.

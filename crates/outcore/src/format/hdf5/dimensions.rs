@@ -30,6 +30,10 @@ const NAMELESS: &str = "This is a netCDF dimension";
 /// Collections of texts have so many bytes at least.
 const LEAST_COLLECTION: usize = 4096;
 
+/// Where the first reference stands in a collection, and how far the next is from one.
+pub(super) const FIRST_REFERENCE: u64 = 32;
+pub(super) const REFERENCE_STEP: u64 = 24;
+
 /// The names of the axes, if all have one; what cannot be understood has none.
 pub(crate) fn names(
     file: &File,
@@ -62,15 +66,10 @@ fn find(file: &File, header: &ObjectHeader, axes: usize) -> Parsed<Option<Vec<St
     }
     let Some(scales) = named(SCALES) else {
         // A scale is the coordinates of an axis of its own name.
-        let text = |name| match named(name).map(|found| found.value(&file.source)) {
-            Some(Ok(Some(Value::String(text)))) => Some(text),
-            _ => None,
-        };
-        let own = match (text(CLASS).as_deref(), axes) {
-            (Some(SCALE), 1) => text(NAME).filter(|name| !name.starts_with(NAMELESS)),
-            _ => None,
-        };
-        return Ok(own.and_then(|name| complete(vec![name])));
+        return Ok(match axes == 1 && is_scale(file, header.address)? {
+            true => complete(vec![scale_name(file, header.address)?]),
+            false => None,
+        });
     };
     let mut names = Vec::new();
     for scale in first_scales(file, scales, axes)? {

@@ -106,8 +106,9 @@ pub(crate) fn plain_path(path: &str) -> String {
 /// Whether `inner` is a group of the file.
 pub(crate) fn is_group(path: &Path, inner: &str) -> Result<bool> {
     let file = File::open(open_file(path, Access::ReadOnly)?);
-    let found = file.and_then(|file| tree::is_group_at(&file, inner));
-    found.map_err(Problem::of(format!("{}:{inner}", path.display())))
+    let found = file.and_then(|file| tree::group_at(&file, inner));
+    let found = found.map_err(Problem::of(format!("{}:{inner}", path.display())))?;
+    Ok(found.is_some())
 }
 
 /// Whether two paths from the root are the same; without one, a file is not one of its datasets.
@@ -126,17 +127,18 @@ pub(crate) struct Listed {
     pub(crate) attributes: Map<String, Value>,
 }
 
-/// The groups and datasets of a file, the root first.
-pub(crate) fn list(path: &Path) -> Result<Vec<Listed>> {
+/// The group `inner` of a file, and the groups and datasets in it.
+pub(crate) fn list(path: &Path, inner: &str) -> Result<Vec<Listed>> {
     let store = open_file(path, Access::ReadOnly)?;
     // Indices of chunks are read, too.
     let _lock = lock_for_reading(&*store)?;
     let read = || {
         let file = File::open(Arc::clone(&store))?;
-        let nodes = tree::list(&file)?;
-        Ok((file, nodes))
+        let top = tree::group_at(&file, inner)?.ok_or_else(|| format!("{inner} is no group"))?;
+        let nodes = tree::list_below(&file, plain_path(inner), top)?;
+        Ok((file, top, nodes))
     };
-    let (file, nodes) = read().map_err(Problem::of(path.display()))?;
+    let (file, top, nodes) = read().map_err(Problem::of(path.display()))?;
     let group = |path: String, address| Listed {
         path,
         dataset: None,
@@ -164,9 +166,9 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Listed>> {
         node.dataset.is_none()
             || !dimensions::is_only_dimension(&file, node.address()).unwrap_or(false)
     };
-    let root = group(String::new(), file.root);
+    let top = group(plain_path(inner), top);
     let nodes = nodes.into_iter().filter(is_array).map(listed);
-    Ok([root].into_iter().chain(nodes).collect())
+    Ok([top].into_iter().chain(nodes).collect())
 }
 
 /// The attributes of the group at an address, as far as they can be shown.

@@ -66,6 +66,7 @@ pub(crate) struct Keeping {
 /// The messages of an object.
 #[derive(Debug)]
 pub(crate) struct ObjectHeader {
+    pub(crate) address: u64,
     pub(crate) messages: Vec<Message>,
     pub(crate) keeping: Keeping,
     /// How many names lead to it.
@@ -87,6 +88,7 @@ impl ObjectHeader {
             false => first_version(&start)?,
         };
         let mut header = Self {
+            address,
             messages: Vec::new(),
             keeping,
             names,

@@ -87,7 +87,7 @@ fn files_of_others_are_read() {
         assert_eq!(attributes, expected, "{number}");
         let opened = open(&path, Some("empty"), Access::ReadOnly).unwrap();
         assert_eq!(opened.descriptor.attributes.len(), 30);
-        let nodes = list(&path).unwrap();
+        let nodes = list(&path, "").unwrap();
         let of_many = nodes
             .iter()
             .filter(|node| node.path.starts_with("/many/of/them/m"));

@@ -342,7 +342,7 @@ fn what_would_take_all_memory_is_refused() {
     assert_eq!(attributes, json!({"good": [[], []]}));
     // Paths that grow with every group.
     let deep = folder.path().join("deep.h5");
-    let problem = list(&deep).unwrap_err().to_string();
+    let problem = list(&deep, "").unwrap_err().to_string();
     assert!(problem.contains("bytes together"), "{problem}");
     open(&deep, Some("/d"), Access::ReadOnly).unwrap();
     // A header that goes on where it has been.

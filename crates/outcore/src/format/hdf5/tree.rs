@@ -103,8 +103,9 @@ pub(crate) fn find(file: &File, path: &str) -> Parsed<u64> {
     }
 }
 
-/// Whether the group at a path from the root is one, reached without symbolic links.
-pub(super) fn is_group_at(file: &File, path: &str) -> Parsed<bool> {
+/// The address of the group at a path from the root; `None`: no group is there, or it is
+/// reached by symbolic links only.
+pub(super) fn group_at(file: &File, path: &str) -> Parsed<Option<u64>> {
     let mut address = file.root;
     for name in names(path) {
         let header = ObjectHeader::read(&file.source, address)?;
@@ -112,13 +113,13 @@ pub(super) fn is_group_at(file: &File, path: &str) -> Parsed<bool> {
         match all.iter().find(|link| link.name == name) {
             Some(link) => match link.target {
                 Target::Object(next) => address = next,
-                _ => return Ok(false),
+                _ => return Ok(None),
             },
-            None => return Ok(false),
+            None => return Ok(None),
         }
     }
     let header = ObjectHeader::read(&file.source, address)?;
-    Ok(!header.has(kind::LAYOUT) && is_group(&header))
+    Ok((!header.has(kind::LAYOUT) && is_group(&header)).then_some(address))
 }
 
 /// The names of a path, one after another.
@@ -207,9 +208,15 @@ pub(super) fn paths(file: &File) -> Parsed<&HashMap<u64, String>> {
 
 /// All groups and datasets but the root; an object of several names once.
 pub(crate) fn list(file: &File) -> Parsed<Vec<Node>> {
+    list_below(file, String::new(), file.root)
+}
+
+/// All groups and datasets in the group of this path and address; an object of several
+/// names in there once.
+pub(super) fn list_below(file: &File, path: String, group: u64) -> Parsed<Vec<Node>> {
     let mut nodes = Vec::new();
-    let mut seen = HashSet::from([file.root]);
-    let mut waiting = vec![(String::new(), file.root)];
+    let mut seen = HashSet::from([group]);
+    let mut waiting = vec![(path, group)];
     let mut bytes = 0;
     while let Some((path, address)) = waiting.pop() {
         let header = ObjectHeader::read(&file.source, address)?;
@@ -227,7 +234,7 @@ pub(crate) fn list(file: &File) -> Parsed<Vec<Node>> {
         if !is_group(&header) {
             continue;
         }
-        if !path.is_empty() {
+        if address != group {
             nodes.push(Node {
                 path: path.clone(),
                 dataset: None,

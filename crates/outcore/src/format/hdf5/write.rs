@@ -9,7 +9,7 @@
 //! chunks will be: then the headers are followed by an index of empty entries
 //! (`new_index.rs`), and chunks are added behind it as they come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use outcore_geometry::Order;
@@ -18,7 +18,7 @@ use serde_json::Map;
 
 use super::add::Addition;
 use super::checksum::lookup3;
-use super::dimensions::AxisNames;
+use super::dimensions::{AxisNames, FIRST_REFERENCE};
 use super::messages::{
     UNDEFINED, attribute_message, data_layout, dataspace, datatype, fill_value, pipeline,
 };
@@ -56,7 +56,7 @@ pub(crate) fn create(
     let names = names_on_the_way(array, inner)?;
     if is_netcdf(path) {
         // Its dimensions are datasets, too.
-        create_groups(path, &Groups::from([(Vec::new(), Map::new())]))?;
+        create_groups(path, &Groups::from([(String::new(), Map::new())]))?;
         return Addition::begin(array, path, inner, descriptor, false)?.link();
     }
     let labels = AxisNames::labels(descriptor.axis_names.as_ref());
@@ -81,30 +81,34 @@ pub(crate) fn create(
     Ok(store.set_len(end)?)
 }
 
-/// Creates the file with these groups, which are empty; those on the way are among them.
+/// Creates the file with these groups, which are empty.
 pub(crate) fn create_groups(path: &Path, groups: &Groups) -> Result<()> {
-    let header = |names: &Vec<String>, addresses: &BTreeMap<&Vec<String>, u64>| {
-        let inside =
-            |other: &&Vec<String>| other.len() == names.len() + 1 && other.starts_with(names);
-        let links = groups.keys().filter(inside).map(|other| {
+    let mut inside: HashMap<&str, Vec<&str>> = HashMap::new();
+    for group in groups.keys().filter(|group| !group.is_empty()) {
+        let around = group.rsplit_once('/').map_or("", |(around, _)| around);
+        inside.entry(around).or_default().push(group);
+    }
+    let header = |group: &str, addresses: &BTreeMap<&str, u64>| {
+        let inside = inside.get(group).map_or(&[][..], Vec::as_slice).iter();
+        let links = inside.map(|other| {
             let address = addresses.get(other).copied().unwrap_or_default();
-            (&*other[names.len()], address)
+            (other.rsplit('/').next().unwrap_or_default(), address)
         });
-        let made = new_group(&groups[names], &links.collect::<Vec<_>>(), is_netcdf(path));
+        let made = new_group(&groups[group], &links.collect::<Vec<_>>(), is_netcdf(path));
         made.map_err(|problem| Error::format(path.display(), problem))
     };
     let (mut addresses, mut end) = (BTreeMap::new(), SUPERBLOCK_LEN as u64);
-    for names in groups.keys() {
+    for group in groups.keys() {
         // The root is the first.
-        let len = header(names, &BTreeMap::new())?.len() as u64;
-        addresses.insert(names, end);
+        let len = header(group, &BTreeMap::new())?.len() as u64;
+        addresses.insert(&group[..], end);
         end = (end + len).next_multiple_of(8);
     }
     let store = FileStore::create(path)?;
     store.set_len(end)?;
     store.write_at(0, &superblock(end))?;
-    for (names, address) in &addresses {
-        store.write_at(*address, &header(names, &addresses)?)?;
+    for (group, address) in &addresses {
+        store.write_at(*address, &header(group, &addresses)?)?;
     }
     Ok(store.sync()?)
 }
@@ -210,12 +214,22 @@ impl NewDataset {
         let Some(collection) = self.names.collection() else {
             return self.header(start, 0);
         };
-        // Behind the header, whose length does not depend on addresses.
-        let heap = (address + self.header(start, 0)?.len() as u64).next_multiple_of(8);
+        let heap = self.heap(address)?;
         let mut head = self.header(start, heap)?;
         head.resize((heap - address) as usize, 0);
         head.extend(collection);
         Ok(head)
+    }
+
+    /// Where the collection is if the header is at an address: behind that, whose length does
+    /// not depend on addresses.
+    fn heap(&self, address: u64) -> std::result::Result<u64, String> {
+        Ok((address + self.header(0, 0)?.len() as u64).next_multiple_of(8))
+    }
+
+    /// Where the first reference to a scale is if the header is at an address.
+    pub(super) fn references(&self, address: u64) -> std::result::Result<u64, String> {
+        Ok(self.heap(address)? + FIRST_REFERENCE)
     }
 
     /// The header, for data or an index that begin at `start` and values of variable

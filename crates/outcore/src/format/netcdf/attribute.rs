@@ -53,10 +53,16 @@ impl Room {
 /// What has the type of its variable if it can.
 const OF_THE_TYPE: [&str; 4] = ["missing_value", "valid_min", "valid_max", "valid_range"];
 
-/// Attributes as values.
-pub(super) fn values(attributes: &[Attribute], room: &mut Room) -> Map<String, Value> {
+/// Attributes as values: of a variable of this type, or of the file.
+pub(super) fn values(
+    attributes: &[Attribute],
+    of: Option<Kind>,
+    room: &mut Room,
+) -> Map<String, Value> {
     let mut value = |attribute: &Attribute| {
-        if attribute.kind == Kind::Char {
+        // The elements of a text are numbers here, and so is what stands for missing ones.
+        let element_of_text = of == Some(Kind::Char) && attribute.name == FILL_VALUE;
+        if attribute.kind == Kind::Char && !(element_of_text && attribute.count == 1) {
             return text_of(&attribute.bytes).trim_end_matches('\0').into();
         }
         if attribute.count > room.numbers {

@@ -93,7 +93,7 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Item>> {
         path: String::new(),
         array: None,
         problem: None,
-        attributes: attribute::values(&file.header.attributes, &mut room),
+        attributes: attribute::values(&file.header.attributes, None, &mut room),
     }];
     for variable in &file.header.variables {
         let descriptor = file.descriptor(variable, &mut room);
@@ -225,7 +225,7 @@ impl File {
             let names = numbers.map(|number| &self.header.dimensions[*number].name);
             descriptor.axis_names = room.names(names);
         }
-        descriptor.attributes = attribute::values(&variable.attributes, room);
+        descriptor.attributes = attribute::values(&variable.attributes, Some(variable.kind), room);
         descriptor
     }
 

@@ -169,14 +169,15 @@ pub(crate) fn remove_partial(path: &Path) -> Result<()> {
 /// Makes these groups below `path`.
 pub(crate) fn create_groups(path: &Path, groups: &Groups, version: u8) -> Result<()> {
     let objects = place::objects(path)?;
-    for (names, kept) in groups {
-        if let Some(name) = names.iter().find(|name| !is_name(name)) {
+    for (group, kept) in groups {
+        let name = group.rsplit('/').next().unwrap_or_default();
+        if !group.is_empty() && !is_name(name) {
             return Err(Error::format(
                 path.display(),
                 format!("'{name}' cannot be the name of a group of a Zarr container"),
             ));
         }
-        write_group(&*objects, &names.join("/"), version, kept)?;
+        write_group(&*objects, group, version, kept)?;
     }
     Ok(objects.sync()?)
 }

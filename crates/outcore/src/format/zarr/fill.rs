@@ -5,7 +5,7 @@ use half::f16;
 use serde_json::{Map, Value};
 
 use crate::element::{ByteOrder, ElementType, swap_bytes};
-use crate::format::value::{Items, Plain, json_number};
+use crate::format::value::{Items, Plain, json_number, number as json_of};
 
 /// The bytes of an element with this value, as they stand in a file.
 pub(crate) fn bytes(
@@ -116,17 +116,37 @@ fn native(value: u64, size: usize) -> Vec<u8> {
 /// The attribute of NetCDF for elements that are missing.
 pub(super) const MISSING: &str = "_FillValue";
 
-/// The attributes of version 3 as they are in a file: xarray, whose attribute this is
-/// there, has floats as base64 of their eight bytes, so that every NaN is the same.
+/// The bytes of the element that stands for missing ones, which the attribute may have as a
+/// list of one; `None`: it says no such element.
+pub(super) fn missing(
+    attributes: &Map<String, Value>,
+    element: ElementType,
+    byte_order: ByteOrder,
+) -> Option<Vec<u8>> {
+    let value = match attributes.get(MISSING)? {
+        Value::Null => return None,
+        Value::Array(items) if items.len() == 1 => &items[0],
+        value => value,
+    };
+    bytes(value, element, byte_order).ok()
+}
+
+/// The attributes of version 3 as they are in a file: xarray, whose attribute for missing
+/// values this is there, has one element, floats as base64 of their eight bytes, so that
+/// every NaN is the same; it opens no array with another.
 pub(super) fn stored_attributes(
     attributes: &Map<String, Value>,
     element: ElementType,
 ) -> Map<String, Value> {
     let mut stored = attributes.clone();
-    if let Some(value) = stored.get_mut(MISSING)
-        && let Some(number) = as_float(value, element)
-    {
-        *value = BASE64_STANDARD.encode(number.to_le_bytes()).into();
+    stored.remove(MISSING);
+    if let Some(bytes) = missing(attributes, element, ByteOrder::NATIVE) {
+        let value = json_of(element, ByteOrder::NATIVE, &bytes);
+        let value = match as_float(&value, element) {
+            Some(number) => BASE64_STANDARD.encode(number.to_le_bytes()).into(),
+            None => value,
+        };
+        stored.insert(MISSING.into(), value);
     }
     stored
 }
@@ -170,6 +190,27 @@ fn as_float(value: &Value, element: ElementType) -> Option<f64> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn missing_values_are_elements_or_nothing() {
+        let stored = |value: Value, element| {
+            let attributes = Map::from_iter([(MISSING.to_owned(), value)]);
+            stored_attributes(&attributes, element).remove(MISSING)
+        };
+        assert_eq!(stored(json!([-7]), ElementType::I32), Some(json!(-7)));
+        assert_eq!(stored(json!(-7.0), ElementType::I32), Some(json!(-7)));
+        let one = BASE64_STANDARD.encode(1f64.to_le_bytes());
+        assert_eq!(stored(json!([1]), ElementType::F32), Some(json!(one)));
+        for (value, element) in [
+            (json!(" "), ElementType::U8),
+            (json!("none"), ElementType::F64),
+            (json!([1, 2]), ElementType::I32),
+            (json!(null), ElementType::I32),
+            (json!(300), ElementType::U8),
+        ] {
+            assert_eq!(stored(value, element), None);
+        }
+    }
 
     #[test]
     fn values_of_all_kinds() {

@@ -57,8 +57,16 @@ pub(super) fn read(
     )?;
     let axis_names = axis_names(attributes.get(DIMENSIONS), shape.len());
     let none_of_none = shape.is_empty() && attributes.get(DIMENSIONS) == Some(&json!([]));
-    if axis_names.is_some() || none_of_none {
+    let as_xarray = axis_names.is_some() || none_of_none;
+    if as_xarray {
         attributes.remove(DIMENSIONS);
+    }
+    let fill_value = fill_value.filter(|value| !value.is_null());
+    // Arrays that do not name their axes as xarray does have zero whether it means something
+    // or not.
+    if fill_value.is_some() && (as_xarray || fill.iter().any(|byte| *byte != 0)) {
+        let missing = number(element_type, byte_order, &fill);
+        attributes.entry(fill::MISSING).or_insert(missing);
     }
     Ok(Metadata {
         shape,
@@ -75,7 +83,7 @@ pub(super) fn read(
         },
         shard: None,
         fill,
-        fill_value: fill_value.filter(|value| !value.is_null()),
+        fill_value,
         axis_names,
         attributes,
     })
@@ -163,8 +171,7 @@ pub(super) fn write(metadata: &Metadata) -> Result<(Value, Map<String, Value>), 
     let mut attributes = metadata.attributes.clone();
     let (element, byte_order) = (metadata.element_type, metadata.encoding.byte_order);
     // Readers take it for the missing value of NetCDF, so nothing is said that nobody wants.
-    let missing = attributes.get(fill::MISSING);
-    let missing = missing.and_then(|value| fill::bytes(value, element, byte_order).ok());
+    let missing = fill::missing(&attributes, element, byte_order);
     let fill_value = match (&missing, &metadata.fill_value) {
         (Some(bytes), _) => number(element, byte_order, bytes),
         // As a number: version 3 can write its bytes instead, which version 2 does not know.
