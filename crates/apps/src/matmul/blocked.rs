@@ -37,6 +37,7 @@ pub(super) fn multiply<T: Number>(
         threads: threads_of_rank(comm)?,
         limit: comm.all_reduce(&[limit], Op::Min)?[0],
         decoded: [product.a, product.b, product.c].map(Array::decoded_bytes),
+        chunks: [product.a, product.b].map(whole_chunk),
     };
     let threads = comm.all_reduce(&[situation.threads as u64], Op::Max)?[0];
     let planned = Situation {
@@ -54,6 +55,14 @@ pub(super) fn multiply<T: Number>(
         budget: &budget,
     };
     Ok(comm.agree(blocks.multiply::<T>(resources))?)
+}
+
+/// The rows and columns of a chunk that can be had only whole.
+fn whole_chunk(array: &Array) -> (u64, u64) {
+    match array.layout().tile() {
+        Some([rows, columns]) if array.whole_chunk() > 0 => (*rows, *columns),
+        _ => (1, 1),
+    }
 }
 
 /// What one rank does.
@@ -334,6 +343,7 @@ mod tests {
                         threads: threads_of_rank(comm)?,
                         limit: resources.budget.for_rank(comm).limit(),
                         decoded: [0; 3],
+                        chunks: [(1, 1); 2],
                     })
                 });
                 let situation = situations.unwrap()[0];

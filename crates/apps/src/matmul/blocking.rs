@@ -24,7 +24,8 @@
 //! Shallow panels leave more memory for the block, but runs in the file are as
 //! short as the panel is shallow, and a kernel on thin blocks spends its time on
 //! moving data. Both are told by letting an extent `s` of block or panel (up to
-//! [`GOOD`]) cost as much as `s +` [`START`]. Of all grids of ranks that divide the
+//! [`GOOD`]) cost as much as `s +` [`START`]. A chunk that can be had only whole is decoded
+//! for every panel that has a part of it. Of all grids of ranks that divide the
 //! work evenly, cuts and depths, the cheapest is taken. If no memory were enough,
 //! the result is the smallest that there is.
 
@@ -34,6 +35,10 @@ use crate::fit::largest;
 
 /// Deeper panels and larger blocks gain nothing but the bytes that are not read.
 const GOOD: u64 = 512;
+
+/// A chunk that can be had only whole is decoded for every panel with a part of it: along
+/// each axis at most so often.
+const TIMES: u64 = 32;
 
 /// What an access or a call of the kernel costs, in elements.
 const START: f64 = 32.0;
@@ -53,6 +58,18 @@ pub(super) struct Situation {
     pub(super) limit: u64,
     /// What chunks of `A`, of `B` and of `C` take that can be had only whole.
     pub(super) decoded: [u64; 3],
+    /// The rows and columns of such chunks of `A` and of `B`; 1 where there are none.
+    pub(super) chunks: [(u64, u64); 2],
+}
+
+impl Situation {
+    /// The least height, width and depth that decode no chunk too often.
+    fn least(&self) -> [u64; 3] {
+        let [(rows, left), (right, columns)] = self.chunks;
+        let part = |chunk: u64, extent: u64| chunk.div_ceil(TIMES).clamp(1, extent.max(1));
+        let [m, n, k] = self.extents;
+        [part(rows, m), part(columns, n), part(left.max(right), k)]
+    }
 }
 
 /// The operand whose panel stays for the next block.
@@ -82,8 +99,12 @@ impl Blocking {
         let mut best = None;
         let mut least_cost = f64::INFINITY;
         for grid in even_grids(situation) {
-            let powers = (0..).map(|e| GOOD >> e).take_while(|depth| *depth > 0);
-            let shallow = powers.map(|depth| (depth.min(k.max(1)), Kept::Neither));
+            let [_, _, least_depth] = situation.least();
+            let [(_, left), (right, _)] = situation.chunks;
+            let deepest = GOOD.max(left).max(right);
+            let halves = (0..u64::BITS).map(|e| deepest >> e);
+            let depths = halves.take_while(|depth| *depth >= least_depth);
+            let shallow = depths.map(|depth| (depth.min(k.max(1)), Kept::Neither));
             let deep = [Kept::A, Kept::B].map(|kept| (k.max(1), kept));
             let (rows, columns) = (m.div_ceil(grid.0).max(1), n.div_ceil(grid.1).max(1));
             for (depth, kept) in shallow.chain(deep) {
@@ -119,12 +140,20 @@ impl Blocking {
         best.unwrap_or_else(|| Self::smallest::<T>(situation))
     }
 
-    /// That with the least need: blocks of one element.
+    /// That with the least need: blocks of one element, if chunks allow that.
     fn smallest<T: Number>(situation: &Situation) -> Self {
         let [m, n, k] = situation.extents;
-        let depths = [(1, Kept::Neither), (k.max(1), Kept::A), (k.max(1), Kept::B)];
+        let [height, width, depth] = situation.least();
+        let depths = [
+            (depth, Kept::Neither),
+            (k.max(1), Kept::A),
+            (k.max(1), Kept::B),
+        ];
         let single = |grid: (u64, u64)| {
-            let own = (m.div_ceil(grid.0).max(1), n.div_ceil(grid.1).max(1));
+            let own = (
+                m.div_ceil(grid.0 * height).max(1),
+                n.div_ceil(grid.1 * width).max(1),
+            );
             depths.map(|(depth, kept)| Self {
                 grid,
                 own,
@@ -215,7 +244,13 @@ impl Blocking {
         let (of_a, of_b) = self.reads(situation);
         let (h, w) = self.block(situation);
         let start = |extent: u64| 1.0 + START / extent.clamp(1, GOOD) as f64;
-        let read = m as f64 * of_a as f64 + n as f64 * of_b as f64;
+        let [(rows, left), (right, columns)] = situation.chunks;
+        let often = |chunk: u64, extent: u64| (chunk as f64 / extent.max(1) as f64).max(1.0);
+        let (a, b) = (
+            m as f64 * of_a as f64 * often(rows, h) * often(left, self.depth),
+            n as f64 * of_b as f64 * often(columns, w) * often(right, self.depth),
+        );
+        let read = a + b;
         k.max(1) as f64 * read * start(self.depth) * start(h) * start(w)
     }
 }
@@ -255,6 +290,29 @@ mod tests {
             threads: 1,
             limit,
             decoded: [0; 3],
+            chunks: [(1, 1); 2],
+        }
+    }
+
+    #[test]
+    fn chunks_are_not_decoded_for_every_panel() {
+        let chunked = Situation {
+            decoded: [32 << 20; 3],
+            chunks: [(4, 1 << 20), (1 << 20, 4)],
+            ..situation([4, 4, 1 << 22], 1, 512 << 20)
+        };
+        assert!(Blocking::choose::<f32>(&chunked).depth >= 1 << 20);
+        for ranks in [1, 3] {
+            let poor = Situation {
+                ranks,
+                limit: 0,
+                ..chunked
+            };
+            let limit = Blocking::choose::<f32>(&poor).need::<f32>(&poor);
+            assert!(limit < 110 << 20, "{limit}");
+            let poor = Situation { limit, ..poor };
+            let depth = Blocking::choose::<f32>(&poor).depth;
+            assert!(depth >= (1 << 20) / TIMES, "{depth}");
         }
     }
 
