@@ -236,3 +236,20 @@ fn large_chunks_are_in_the_least_memory_of_every_command() {
     }
     assert!(place.npy("w.npy") == place.npy("v.npy"));
 }
+
+/// What is there between two steps of decoding a chunk counts, too.
+#[cfg(target_os = "linux")]
+#[test]
+fn steps_of_codecs_are_in_the_least_memory() {
+    let place = Place::new();
+    place.ok("create steps.h5 --shape 8192x4096 --type f32 --fill index --codec shuffle,deflate:1 --chunks 4096x4096");
+    for line in [
+        "read steps.h5 ::2,::64 -o out.npy --force",
+        "write steps.h5 ::2,5 --fill 2",
+        "stats steps.h5",
+    ] {
+        let least = named(&place.fails(1, &format!("{line} --memory 4MiB")));
+        assert!(least >= 192 * MIB, "{line}: {} MiB", least / MIB);
+        stays_below(&place, least, &[line]);
+    }
+}

@@ -348,14 +348,14 @@ impl Chunks for ZarrChunks {
         self.chunk_bytes
     }
 
-    /// Far away, it is there as it is sent, too.
     fn forms(&self) -> u64 {
         let forms = match self.metadata.shard {
             // Its chunks are small beside it.
             Some(_) if self.shards.is_none() => 2,
             _ => self.metadata.encoding.codecs.forms(),
         };
-        forms + u64::from(self.far)
+        // What is written far away is there as it is sent, too.
+        forms + u64::from(matches!(self.lock, Lock::Process(_)))
     }
 
     fn index_bytes(&self) -> u64 {
