@@ -5,6 +5,7 @@ use std::panic;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::thread;
+use std::time::Duration;
 
 use outcore_transport::launch::launcher;
 use outcore_transport::{Comm, Error, panics};
@@ -13,6 +14,9 @@ use crate::closing;
 use crate::library::{launcher_name, library_version};
 use crate::transport::MpiTransport;
 use crate::world::World;
+
+/// A launcher passes on what was printed, but not always when the job has ended.
+const TO_BE_HEARD: Duration = Duration::from_millis(200);
 
 /// The exit code of a program that panicked.
 const PANICKED: i32 = 101;
@@ -103,6 +107,7 @@ fn abort_on_panic(rank: usize) {
             }
             previous(info);
             if running {
+                thread::sleep(TO_BE_HEARD);
                 closing::abort(PANICKED);
             }
         }));
