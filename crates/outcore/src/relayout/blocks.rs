@@ -203,9 +203,11 @@ pub(crate) fn choose(
     let size = target.element_size();
     let (from, to) = (Levels::of(source), Levels::of(target));
     let most = (room / size).max(1);
-    if let Some(mut block) = units.block(target.shape(), size) {
+    if let Some(unit) = units.block(target.shape(), size) {
+        let mut block = unit.clone();
         to.fill(&mut block, most);
         from.fill(&mut block, most);
+        even_out_units(&mut block, target.shape(), &unit);
         return Choice {
             read: from.piece(&block).saturating_mul(size),
             write: to.piece(&block).saturating_mul(size),
@@ -268,6 +270,17 @@ fn cut_at_tiles(block: &mut [u64], target: &Layout) {
     for ((extent, tile), whole) in block.iter_mut().zip(tiles).zip(target.shape()) {
         if *extent > *tile && *extent < *whole {
             *extent -= *extent % *tile;
+        }
+    }
+}
+
+/// Makes the blocks along each axis equally long, as far as units are whole: ranks take
+/// turns, and one that always got the rest would have nothing to do.
+fn even_out_units(block: &mut [u64], shape: &[u64], unit: &[u64]) {
+    for ((extent, whole), unit) in block.iter_mut().zip(shape).zip(unit) {
+        if *extent > 0 && *unit > 0 {
+            let even = whole.div_ceil(whole.div_ceil(*extent).max(1));
+            *extent = (*extent).min(even.next_multiple_of(*unit));
         }
     }
 }
@@ -397,6 +410,17 @@ mod tests {
         };
         let choice = choose(&tiled, &row, 16 << 20, Reads::Requests, &units);
         assert_eq!(choice.block, [512, 8192]);
+        // Blocks are equally long: three chunks twice, not five and one.
+        let six = layout(&[512, 3072], "row");
+        let chunk: Option<&[u64]> = Some(&[512, 512]);
+        let units = Units {
+            source: None,
+            target: chunk,
+            room: 16 << 20,
+        };
+        let tiled_six = layout(&[512, 3072], "tiled:512x512");
+        let choice = choose(&six, &tiled_six, 5 << 20, Reads::Requests, &units);
+        assert_eq!(choice.block, [512, 1536]);
         // What fits nowhere is moved as everything else.
         let none = Units::default();
         let large = Units {
