@@ -4,13 +4,14 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use outcore::{
     Array, Error, InCore, LocalArray, LocalDescriptor, MemoryBudget, Result, shape_text,
+    stored_bytes,
 };
 use serde_json::{Value, json};
 
 use crate::bytes;
 use crate::ranks::{once, print, shown};
 
-/// Say what an array is: shape, type, layout, size, placement, attributes
+/// Say what an array is: shape, type, layout, size, also as it is stored, placement, attributes
 ///
 /// Of an array in local placement it also shows the descriptor of one rank: all
 /// that a program on that rank must know of it.
@@ -40,7 +41,7 @@ impl Info {
     pub(crate) fn run(&self) -> Result<()> {
         once(|| {
             let array = Array::open(&self.array)?;
-            let mut facts = facts(&array);
+            let mut facts = facts(&array, stored_bytes(&array)?);
             let local = match array.descriptor().local {
                 Some(_) => Some(LocalArray::open_part(&self.array, self.rank.unwrap_or(0))?),
                 None if self.rank.is_some() || self.memory.is_some() => {
@@ -69,12 +70,13 @@ impl Info {
                 let value = match (*name, value) {
                     ("shape", _) => shape_text(array.shape()),
                     ("placement", _) => placement_text(&array),
-                    ("bytes", Value::Number(n)) => match n.as_u64() {
+                    ("bytes" | "stored_bytes", Value::Number(n)) => match n.as_u64() {
                         Some(amount) if amount >= 1024 => format!("{n} ({})", bytes::show(amount)),
                         _ => n.to_string(),
                     },
                     (_, Value::String(text)) => text.clone(),
                     (_, Value::Object(map)) if map.is_empty() => continue,
+                    (_, Value::Null) => continue,
                     (_, other) => other.to_string(),
                 };
                 lines.push_str(&format!("{name:<12} {}\n", shown(&value)));
@@ -99,7 +101,7 @@ impl Info {
 }
 
 /// The facts in the order in which they are shown.
-fn facts(array: &Array) -> Vec<(&'static str, Value)> {
+fn facts(array: &Array, stored: Option<u64>) -> Vec<(&'static str, Value)> {
     let descriptor = array.descriptor();
     let mut facts = vec![
         ("name", json!(array.name())),
@@ -110,6 +112,7 @@ fn facts(array: &Array) -> Vec<(&'static str, Value)> {
         ("layout", json!(descriptor.arrangement.to_string())),
         ("elements", json!(array.whole().count())),
         ("bytes", json!(array.layout().byte_len())),
+        ("stored_bytes", json!(stored)),
         ("data_offset", json!(array.data_offset())),
         (
             "stripes",

@@ -109,6 +109,11 @@ pub trait Chunks: Debug + Send + Sync {
         0
     }
 
+    /// The bytes of all chunks as they are stored; `None`: that is not known.
+    fn stored_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// How many reads or writes at a time pay off.
     fn parallel(&self) -> usize;
 

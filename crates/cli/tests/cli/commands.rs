@@ -97,6 +97,8 @@ fn info_in_json() {
             "array": "a.oc", "name": "a.oc", "format": "native", "shape": [3, 4], "type": "c64",
             "byte_order": "big", "layout": "tiled:2x2:column", "elements": 12,
             "bytes": 4 * 4 * 8, "data_offset": 0, "stripes": {}, "placement": {"kind": "global"},
+            // Nobody has written an element.
+            "stored_bytes": place.bytes("a.oc/array.json").len(),
             "attributes": {
                 "units": "K", "n": [1, 2.5, null], "text": "7", "seven": 8, "eq": "a=b",
                 "empty": "",
@@ -109,7 +111,7 @@ fn info_in_json() {
         json!({
             "array": "b.npy", "name": "b.npy", "format": "npy", "shape": [5, 2], "type": "i16",
             "byte_order": if cfg!(target_endian = "big") { "big" } else { "little" },
-            "layout": "column", "elements": 10, "bytes": 20, "data_offset": 128,
+            "layout": "column", "elements": 10, "bytes": 20, "stored_bytes": 148, "data_offset": 128,
             "stripes": {}, "placement": {"kind": "global"}, "attributes": {},
         })
     );
@@ -120,6 +122,7 @@ fn info_in_json() {
         json!({
             "array": raw, "name": raw, "format": "raw", "shape": [2, 2, 2], "type": "f16",
             "byte_order": "big", "layout": "axes:1,0,2", "elements": 8, "bytes": 16,
+            "stored_bytes": 16,
             "data_offset": 24, "stripes": {}, "placement": {"kind": "global"}, "attributes": {},
         })
     );
@@ -154,6 +157,7 @@ fn info_for_people() {
             "layout",
             "elements",
             "bytes",
+            "stored_bytes",
             "data_offset",
             "placement",
             "attributes"

@@ -207,6 +207,21 @@ same(group["checked"][...], values((50,), "i4"), "checked")
 assert group["scalar"].attrs["_ARRAY_DIMENSIONS"] == [] and group["scalar"][()] == 2.5
 assert "_ARRAY_DIMENSIONS" not in outcore("info", "odd.zarr/scalar")
 
+# What arrays take where they are stored.
+with h5py.File("sizes.h5", "w") as file:
+    file.create_dataset("packed", data=values((300, 70), "f4"), chunks=(50, 50), shuffle=True, compression="gzip")
+    file.create_dataset("tree", data=values((300, 70), "i2"), chunks=(50, 50), maxshape=(None, None), compression="lzf")
+    file["plain"] = values((300, 70), "f8")
+    file.flush()
+    sizes = {name: file[name].id.get_storage_size() for name in file}
+outcore("convert", "sizes.h5:packed", "sizes.zarr", "--codec", "zstd:3")
+for name in os.listdir("sizes.zarr/c"):
+    sizes.setdefault("zarr", os.path.getsize("sizes.zarr/zarr.json"))
+    sizes["zarr"] += sum(os.path.getsize(f"sizes.zarr/c/{name}/{other}") for other in os.listdir(f"sizes.zarr/c/{name}"))
+for name, size in sizes.items():
+    array = "sizes.zarr" if name == "zarr" else f"sizes.h5:{name}"
+    assert json.loads(outcore("info", array, "--json"))["stored_bytes"] == size, (name, size)
+
 # What others refer to by its address is not replaced.
 with netCDF4.Dataset("scales.nc4", "w") as data:
     for name, extent in [("x", 4), ("bare", 3)]:

@@ -196,6 +196,19 @@ impl Chunks for FilteredChunks {
         self.chunk_bytes
     }
 
+    fn stored_bytes(&self) -> Result<Option<u64>> {
+        let mut bytes = 0;
+        match &self.places {
+            Places::Known(all) => bytes += all.iter().map(|(_, place)| place.len).sum::<u64>(),
+            Places::InFile(_) => {
+                for index in 0..self.count {
+                    bytes += self.place(index)?.map_or(0, |place| place.len);
+                }
+            }
+        }
+        Ok(Some(bytes))
+    }
+
     fn forms(&self) -> u64 {
         self.codecs.forms()
     }

@@ -100,6 +100,10 @@ impl Chunks for EncodedChunks {
         self.chunk_bytes
     }
 
+    fn stored_bytes(&self) -> Result<Option<u64>> {
+        Ok(Some(self.places.iter().map(|(_, len)| len).sum()))
+    }
+
     fn parallel(&self) -> usize {
         cores()
     }
