@@ -16,7 +16,8 @@ use crate::format::{Location, native, place};
 use crate::interrupt;
 
 /// The bytes of `array`, which has been opened by its name, where it is stored. `None`:
-/// nobody knows without asking for each of its objects.
+/// nobody knows without asking for each of its objects, or for each entry of an index that
+/// others may change.
 pub fn stored_bytes(array: &Array) -> Result<Option<u64>> {
     let location = Location::of_existing(array.name())?;
     let path = location.path();

@@ -197,16 +197,11 @@ impl Chunks for FilteredChunks {
     }
 
     fn stored_bytes(&self) -> Result<Option<u64>> {
-        let mut bytes = 0;
-        match &self.places {
-            Places::Known(all) => bytes += all.iter().map(|(_, place)| place.len).sum::<u64>(),
-            Places::InFile(_) => {
-                for index in 0..self.count {
-                    bytes += self.place(index)?.map_or(0, |place| place.len);
-                }
-            }
-        }
-        Ok(Some(bytes))
+        Ok(match &self.places {
+            Places::Known(all) => Some(all.iter().map(|(_, place)| place.len).sum()),
+            // Others may change them, and there may be far more entries than chunks.
+            Places::InFile(_) => None,
+        })
     }
 
     fn forms(&self) -> u64 {
